@@ -1,0 +1,11 @@
+"""Errors that are the user's to mend: the tools print them as one line, without a traceback."""
+
+
+class UserError(Exception):
+    """What is wrong, where, and what to do: one line. The command was not carried out."""
+
+    exit_code = 2
+
+
+class CaffeError(UserError):
+    """Caffe refused or aborted; the message is its own, with the file it was about."""

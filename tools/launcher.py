@@ -1,0 +1,60 @@
+"""How every Python tool starts: the package on the path, the Python that has Caffe, errors as one line.
+
+    from launcher import start          # first, it makes `bcnn` importable
+    ...
+    if __name__ == '__main__':
+        start(make_parser(), run)
+"""
+
+import importlib.util
+import os
+import sys
+
+TOOLS = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(TOOLS)
+sys.path.insert(0, ROOT)
+
+BLAS_VARIABLES = ('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_NUM_THREADS')
+
+
+def start(parser, run, argv=None):
+    """Parse the command line, then exit with what run(args) returns, under a Python that has Caffe.
+
+    The command line is checked first: --help and a bad option need no Caffe.
+    """
+    args = parser.parse_args(argv)
+    if importlib.util.find_spec('caffe') is None:
+        _continue_with_caffe()
+    for variable in BLAS_VARIABLES:  # before numpy or caffe load a BLAS, which reads them once
+        if getattr(args, 'threads', None):
+            os.environ[variable] = str(args.threads)
+    sys.exit(_run(parser.prog, run, args))
+
+
+def _continue_with_caffe():
+    """Start this command anew, arguments unchanged, with tools/python; does not return."""
+    if os.environ.get('BCNN_RELAUNCHED'):
+        sys.exit('%s: %s has no Caffe: run %s/setup.sh' % (os.path.basename(sys.argv[0]), sys.executable, TOOLS))
+    os.environ['BCNN_RELAUNCHED'] = '1'
+    sys.stdout.flush()
+    python = os.path.join(TOOLS, 'python')
+    os.execv(python, [python] + sys.argv)
+
+
+def _run(prog, run, args):
+    os.environ.pop('BCNN_RELAUNCHED', None)  # children are commands of their own
+    from bcnn.errors import UserError
+    try:
+        return run(args)
+    except UserError as error:
+        message, code = str(error), error.exit_code
+    except OSError as error:  # no space, no permission, a vanished folder ...
+        if isinstance(error, BrokenPipeError):
+            os._exit(141)  # `tool | head`: nobody reads on, and flushing would fail again
+        message, code = '%s: %s' % (error.filename, error.strerror) if error.filename else str(error), 1
+    except MemoryError:
+        message, code = 'out of memory', 1
+    except KeyboardInterrupt:
+        message, code = 'interrupted', 130
+    print('%s: %s' % (prog, ' '.join(message.split())), file=sys.stderr)
+    return code

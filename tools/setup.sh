@@ -1,0 +1,261 @@
+#!/bin/sh
+# tools/setup.sh  -  real BVLC Caffe 1.0 with pycaffe for this project, one command.
+#
+# Unpacks Debian 11's own packages (tools/packages.txt and what they need) into
+# .caffe/ beside this folder. Needs no root, installs nothing on the machine and
+# leaves its package database alone. Where Python already has Caffe (the Docker
+# image, conda) it says so and does nothing. Afterwards:
+#     .caffe/bin/python    Python 3.9 with caffe, numpy, scipy, pandas, lmdb ...
+#     .caffe/bin/caffe     the caffe command (and the other caffe tools)
+# Needs apt-get and dpkg-deb (any Debian or Ubuntu), x86-64, glibc 2.31 or newer,
+# and a Debian mirror that still serves bullseye.
+#
+# Settings (environment):
+#     CAFFE_PREFIX          where to put it (default: .caffe)
+#     CAFFE_DEBIAN_MIRROR   base URI of the mirror (default: the one that this
+#                           machine's apt uses for Debian)
+#     CAFFE_DEBIAN_KEYRING  keyring that signs it (default: the machine's
+#                           debian-archive-keyring)
+#     CAFFE_DEB_CACHE       where downloads are kept, so that a later set-up needs
+#                           no network (default: ~/.cache/bcnn/debs)
+set -eu
+umask 022
+
+SUITE=bullseye
+MULTIARCH=x86_64-linux-gnu
+NEEDED_MB=1200          # unpacked, plus downloads, plus room to work
+# Never unpacked. The C library: the host's own is used, two cannot be mixed. The
+# rest only serves package maintenance, or HTML reports of Snakemake's.
+UNWANTED="libc6 coreutils tar sed dpkg perl perl-base perl-modules-5.32 libperl5.32
+    liberror-perl debconf ucf sensible-utils mailcap mime-support media-types tzdata
+    gcc-10-base proj-data mysql-common mariadb-common node-* nodejs libnode72 mocha
+    libjs-* fonts-* coinor-* git git-man libnotify* libgdk-pixbuf* shared-mime-info
+    docutils-common sgml-base xml-core sphinx-rtd-theme-common openssl ca-certificates"
+TOOLS="python3.9 caffe caffe-gtest compute_image_mean convert_cifar_data convert_imageset
+    convert_mnist_data extract_features upgrade_net_proto_binary upgrade_net_proto_text
+    upgrade_solver_proto_text"
+
+say() { printf 'setup: %s\n' "$*"; }
+die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+HERE=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+PACKAGES=$HERE/packages.txt
+PREFIX=${CAFFE_PREFIX:-$(dirname -- "$HERE")/.caffe}
+case $PREFIX in /*) ;; *) PREFIX=$PWD/$PREFIX ;; esac
+CACHE=${CAFFE_DEB_CACHE:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/bcnn/debs}
+STAMP=$PREFIX/.bcnn-caffe                            # holds the ID of what was installed
+ID=$(cat "$0" "$PACKAGES" | cksum | cut -d' ' -f1)   # changes when this script or the list does
+
+wanted() { sed 's/#.*//' "$PACKAGES" | awk 'NF {print $1}'; }
+is_current() { [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$ID" ]; }
+
+main() {
+    if is_current; then say "ready: $PREFIX"; exit 0; fi
+    if [ ! -e "$PREFIX" ] && found=$(installed_caffe); then say "nothing to do, found $found"; exit 0; fi
+    [ ! -e "$PREFIX" ] || [ -f "$STAMP" ] ||
+        die "$PREFIX exists and was not made by this script: move it away, or set CAFFE_PREFIX"
+    check_machine
+    open_work_folder
+    if is_current; then say "ready: $PREFIX"; exit 0; fi     # another set-up was faster
+    download
+    unpack
+    link
+    say "testing"
+    check_prefix
+    install
+    say "ready: $PREFIX ($(du -sh "$PREFIX" | cut -f1)), downloads kept in $CACHE"
+}
+
+installed_caffe() {     # prints which Caffe Python finds without us, if any
+    GLOG_minloglevel=2 "$HERE/python" -c \
+        'import sys, caffe; print("Caffe", caffe.__version__, "at", caffe.__path__[0], "for", sys.executable)' 2>/dev/null
+}
+
+check_machine() {
+    for tool in apt-get apt-config dpkg dpkg-deb; do
+        command -v "$tool" >/dev/null 2>&1 ||
+            die "no $tool: this way needs Debian or Ubuntu; elsewhere use Docker (Dockerfile) or conda (environment.yml)"
+    done
+    arch=$(dpkg --print-architecture)
+    [ "$arch" = amd64 ] || die "Debian 11's Caffe is used for amd64 (x86-64) only, this machine is $arch"
+    glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null | cut -d' ' -f2) || glibc=
+    if [ -z "$glibc" ] || ! dpkg --compare-versions "$glibc" ge 2.31; then
+        die "needs glibc 2.31 or newer (Debian 11, Ubuntu 20.04), this machine has ${glibc:-none}: use Docker or conda"
+    fi
+    keyring=${CAFFE_DEBIAN_KEYRING:-/usr/share/keyrings/debian-archive-keyring.gpg}
+    [ -r "$keyring" ] ||
+        die "no keyring $keyring to check Debian's signature: install debian-archive-keyring, or set CAFFE_DEBIAN_KEYRING"
+    keyring=$(readlink -f "$keyring")
+}
+
+open_work_folder() {    # sets WORK and DEBS, holds the lock, clears what a killed set-up left
+    mkdir -p "$(dirname -- "$PREFIX")" "$CACHE" 2>/dev/null ||
+        die "cannot create $CACHE or the folder of $PREFIX: set CAFFE_DEB_CACHE and CAFFE_PREFIX to places you can write"
+    DEBS=$(CDPATH='' cd -- "$CACHE" && pwd)
+    { : >>"$PREFIX.lock"; } 2>/dev/null && { : >>"$DEBS/lock"; } 2>/dev/null ||
+        die "cannot write beside $PREFIX or in $DEBS: set CAFFE_PREFIX and CAFFE_DEB_CACHE to places you can write"
+    exec 8>"$PREFIX.lock" 9>"$DEBS/lock"
+    flock -n 8 || { say "waiting for another set-up of $PREFIX"; flock 8; }
+    flock -n 9 || { say "waiting for another set-up that uses $DEBS"; flock 9; }
+    rm -rf "$PREFIX".tmp.*
+    free=$(($(df -Pk "$(dirname -- "$PREFIX")" | awk 'NR == 2 {print $4}') / 1024))
+    [ "$free" -ge "$NEEDED_MB" ] ||
+        die "no space: $(dirname -- "$PREFIX") has $free MB free, $NEEDED_MB MB are needed (CAFFE_PREFIX names another place)"
+    WORK=$(mktemp -d "$PREFIX.tmp.XXXXXX") || die "cannot write beside $PREFIX"
+    chmod 755 "$WORK"
+    trap 'rm -rf "$WORK"' EXIT
+    trap 'exit 129' HUP; trap 'exit 130' INT; trap 'exit 143' TERM
+    NEW=$WORK/prefix
+    mkdir "$NEW"
+}
+
+# A private apt: its own sources and an empty package database. Of the host's
+# settings only how to reach the network (proxy, timeouts ...).
+private_apt() {
+    mirror=${CAFFE_DEBIAN_MIRROR:-$(apt-get indextargets --no-release-info \
+        --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -E '/debian/?$' | head -n 1)}
+    [ -n "$mirror" ] || die "this machine's apt names no Debian mirror: set CAFFE_DEBIAN_MIRROR"
+    APT=$WORK/apt
+    mkdir -p "$APT/state/lists/partial" "$APT/cache/archives/partial"
+    : >"$APT/status"
+    printf 'deb [signed-by="%s" arch=amd64] %s %s main\n' "$keyring" "$mirror" "$SUITE" >"$APT/sources.list"
+    {
+        apt-config dump | grep '^Acquire::' | grep -v '^Acquire::IndexTargets' || :
+        cat <<END
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::sourcelist "$APT/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::State "$APT/state";
+Dir::State::status "$APT/status";
+Dir::Cache "$APT/cache";
+Acquire::Languages "none";
+Acquire::Retries "3";
+Acquire::Check-Valid-Until "false";
+APT::Architecture "amd64";
+APT::Architectures "amd64";
+APT::Install-Recommends "false";
+APT::Sandbox::User "";
+APT::Update::Error-Mode "any";
+END
+    } >"$APT/apt.conf"
+}
+apt() { command=$1; shift; APT_CONFIG=$APT/apt.conf DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get "$command" "$@"; }
+
+read_package_list() {   # dies with the cause in one line
+    apt update -qq >"$WORK/log" 2>&1 && return
+    case $(cat "$WORK/log") in
+        *"No space left"*) die "no space left for the package list" ;;
+        *"Could not resolve"* | *"Could not connect"* | *"Connection"* | *"imed out"* | *"unreachable"*)
+            die "no network: cannot reach the mirror $mirror (CAFFE_DEBIAN_MIRROR names another)" ;;
+        *) die "the mirror $mirror has no usable $SUITE: set CAFFE_DEBIAN_MIRROR to one that has ($(grep -m 1 '^[EW]:' "$WORK/log"))" ;;
+    esac
+}
+
+download() {            # fills DEBS with what LIST names, "package version" a line
+    LIST=$DEBS/list.$ID
+    if [ -f "$LIST" ] && [ -f "$LIST.sha256" ]; then
+        (cd "$DEBS" && sha256sum --check --status "$LIST.sha256") && { say "using the downloads in $DEBS"; return; }
+        say "damaged downloads in $DEBS: fetching them again"
+        rm -f "$LIST" "$LIST.sha256"
+    fi
+    private_apt
+    say "reading the package list of $SUITE"
+    read_package_list
+    # shellcheck disable=SC2046
+    apt install -s $(wanted) patchelf >"$WORK/plan" 2>"$WORK/log" ||
+        die "$SUITE cannot satisfy $PACKAGES ($(grep -m 1 '^E:' "$WORK/log"))"
+    while read -r action name version _; do
+        [ "$action" = Inst ] || continue
+        is_unwanted "$name" || printf '%s %s\n' "$name" "${version#(}"
+    done <"$WORK/plan" >"$WORK/list"
+    say "fetching $(grep -c . "$WORK/list") packages"
+    # apt checks each file against the signed list, and keeps what is there and right
+    sed 's/ /=/' "$WORK/list" | (cd "$DEBS" && APT_CONFIG=$APT/apt.conf LC_ALL=C xargs apt-get -qq download) >"$WORK/log" 2>&1 ||
+        die "download failed, run again to go on ($(grep -m 1 '^E:' "$WORK/log"))"
+    deb_files <"$WORK/list" >"$WORK/files"
+    (cd "$DEBS" && xargs sha256sum) <"$WORK/files" >"$LIST.sha256"
+    mv "$WORK/list" "$LIST"
+}
+
+is_unwanted() {
+    set -f
+    for pattern in $UNWANTED; do
+        # shellcheck disable=SC2254
+        case $1 in $pattern) set +f; return 0 ;; esac
+    done
+    set +f
+    return 1
+}
+
+deb_files() {           # reads "package version" lines, prints the names of their .deb files
+    while read -r name version; do
+        stem=${name}_$(printf %s "$version" | sed 's/:/%3a/')_
+        if [ -f "$DEBS/${stem}amd64.deb" ]; then echo "${stem}amd64.deb"
+        elif [ -f "$DEBS/${stem}all.deb" ]; then echo "${stem}all.deb"
+        else die "missing from $DEBS: $name $version; empty that folder and run again"; fi
+    done
+}
+
+unpack() {
+    say "unpacking"
+    deb_files <"$LIST" >"$WORK/files"
+    (cd "$DEBS" && xargs -n 1 -P "$(getconf _NPROCESSORS_ONLN)" sh -c 'dpkg-deb -x "$1" "$0"' "$NEW") \
+        <"$WORK/files" 2>"$WORK/log" ||
+        die "cannot unpack into $NEW: $(grep -qs 'No space left' "$WORK/log" && echo 'no space left' || head -n 1 "$WORK/log")"
+    cp "$LIST" "$NEW/packages.txt"
+    (cd "$NEW" && rm -rf usr/share/doc usr/share/man usr/share/locale usr/share/lintian usr/share/info var)
+}
+
+# The programs find the prefix's libraries by a path relative to themselves: no
+# LD_LIBRARY_PATH that would leak into other programs, and the prefix can be moved.
+# openblas-pthread comes first, as update-alternatives would have chosen.
+link() {
+    up='$ORIGIN/..'
+    rpath="$up/lib/$MULTIARCH/openblas-pthread:$up/lib/$MULTIARCH:$up/lib:$up/../lib/$MULTIARCH:$up/../lib"
+    cp "$NEW/usr/bin/patchelf" "$WORK/patchelf"
+    mkdir -p "$WORK/bin"
+    for tool in $TOOLS; do
+        [ -f "$NEW/usr/bin/$tool" ] || continue
+        "$WORK/patchelf" --force-rpath --set-rpath "$rpath" "$NEW/usr/bin/$tool"
+        wrapper "$tool" >"$WORK/bin/${tool%3.9}"
+    done
+    for library in libblas.so.3 liblapack.so.3; do  # their own RUNPATH would switch the above off
+        "$WORK/patchelf" --force-rpath --set-rpath '$ORIGIN:$ORIGIN/..' "$NEW/usr/lib/$MULTIARCH/openblas-pthread/$library"
+    done
+    # Debian's matplotlib has its data folder and its settings written in absolutely
+    sed -i -e "s#'/usr/share/matplotlib/mpl-data'#os.path.join(sys.base_prefix, 'share/matplotlib/mpl-data')#" \
+        -e "s#yield '/etc/matplotlibrc'#yield os.path.join(get_data_path(), 'matplotlibrc')#" \
+        "$NEW/usr/lib/python3/dist-packages/matplotlib/__init__.py"
+    chmod 755 "$WORK/bin"/*
+    rm -rf "$NEW/bin"
+    mv "$WORK/bin" "$NEW/bin"
+}
+
+wrapper() {             # prints bin/TOOL: the prefix is closed to Python settings of the host
+    cat <<END
+#!/bin/sh
+# made by tools/setup.sh
+here=\$(dirname -- "\$(dirname -- "\$(readlink -f -- "\$0")")")
+unset PYTHONHOME PYTHONPATH
+PYTHONNOUSERSITE=1 exec "\$here/usr/bin/$1" "\$@"
+END
+}
+
+check_prefix() {        # also leaves the compiled .pyc files of what the tools import
+    "$NEW/bin/caffe" --version >"$WORK/log" 2>&1 &&
+        PYTHONDONTWRITEBYTECODE='' MPLCONFIGDIR=$WORK/mpl "$NEW/bin/python" "$HERE/check_caffe.py" --blas openblas >"$WORK/log" 2>&1 ||
+        die "the unpacked Caffe does not work here: $(tail -n 1 "$WORK/log")"
+    say "$(tail -n 1 "$WORK/log")"
+}
+
+install() {             # two renames: at any moment the old prefix, none, or the new one
+    echo "$ID" >"$NEW/.bcnn-caffe"
+    sync -f "$NEW" 2>/dev/null || :
+    [ ! -e "$PREFIX" ] || mv "$PREFIX" "$WORK/old"
+    mv "$NEW" "$PREFIX"
+}
+
+main

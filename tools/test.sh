@@ -1,0 +1,10 @@
+#!/bin/sh
+# tools/test.sh [PYTEST ARGS]  -  sets up if needed, then runs the tests.
+#     tools/test.sh                 everything
+#     tools/test.sh -m "not caffe"  only what needs no Caffe, in seconds
+#     tools/test.sh -k dropout      pytest's own options pass through
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+"$here/setup.sh"
+cd "$here/.."
+exec "$here/python" -m pytest "$@"
