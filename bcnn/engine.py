@@ -14,6 +14,8 @@ import re
 import signal
 import sys
 import tempfile
+import traceback
+import warnings
 
 # 2: errors only; fatal messages are printed in any case.
 os.environ.setdefault('GLOG_minloglevel', '2')
@@ -26,6 +28,7 @@ import caffe  # noqa: E402
 from caffe import NetSpec, layers, params  # noqa: E402,F401  (for bcnn.nets)
 from caffe.proto import caffe_pb2  # noqa: E402,F401
 from google.protobuf import text_format  # noqa: E402
+from google.protobuf.message import DecodeError  # noqa: E402
 
 from .errors import CaffeError, UserError  # noqa: E402
 
@@ -56,9 +59,9 @@ def call(function, *args):
         if outcome is None:
             log.seek(0)
             _raise_death(child.exitcode, log.read().decode('utf-8', 'replace'))
-    result, error = outcome
+    result, error, trace = outcome
     if error is not None:
-        raise error
+        raise error from RuntimeError('in the Caffe process:\n' + trace)
     return result
 
 
@@ -72,13 +75,13 @@ def _serve(sender, log, parent, function, args):
     sys.stderr = os.fdopen(os.dup(2), 'w', 1)
     os.dup2(log, 2)
     try:
-        outcome = function(*args), None
-    except BaseException as error:  # noqa: B902  (KeyboardInterrupt and SystemExit travel too)
-        outcome = None, error
+        outcome = function(*args), None, ''
+    except BaseException as error:  # KeyboardInterrupt and SystemExit travel too
+        outcome = None, error, traceback.format_exc()
     try:
         sender.send(outcome)
-    except Exception:  # an exception or a result that cannot travel: its text can
-        sender.send((None, RuntimeError('%s from the Caffe process: %r' % (type(outcome[1]).__name__, outcome))))
+    except Exception as error:  # a result or an exception that cannot be pickled
+        sender.send((None, RuntimeError('%r cannot leave the Caffe process: %s' % (outcome[:2], error)), outcome[2]))
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -127,11 +130,13 @@ def _raise_death(exitcode, log):
 
 def last_words(log):
     """The cause of an abort, from what glog and protobuf wrote, in one line ('' if none)."""
-    parse = re.search(r'\[libprotobuf (?:ERROR|FATAL) [^\]]*\] (.*)', log)
-    fatal = re.search(r'^F\d{4} [^\]]*\] (.*?)(?=^\*\*\* |\Z)', log, re.MULTILINE | re.DOTALL)
-    thrown = re.search(r'what\(\):\s*(.*)', log)
-    found = [match.group(1) for match in (parse, fatal) if match] or ([thrown.group(1)] if thrown else [])
-    return ' '.join(': '.join(found).split())
+    for pattern in (r'\[libprotobuf (?:ERROR|FATAL) [^\]]*\] ([^\n]*)',     # says more than the abort it leads to
+                    r'^F\d{4} [^\]]*\] (.*?)(?=^\*\*\* |\Z)',
+                    r'what\(\):\s*([^\n]*)'):
+        match = re.search(pattern, log, re.MULTILINE | re.DOTALL)
+        if match:
+            return ' '.join(match.group(1).split())
+    return ''
 
 
 # --- device, seed ------------------------------------------------------------------------
@@ -172,44 +177,125 @@ def set_seed(seed):
 
 # --- nets and solvers --------------------------------------------------------------------
 
-def load_net(net, weights=None, phase=TEST):
+def load_net(net, weights=None, phase=TEST, extra_weights=False):
     """A caffe.Net from a prototxt file or a NetParameter, with weights from a caffemodel file.
 
-    Bad files raise a CaffeError that names the file and the problem.
+    A bad file raises a UserError with its name and the problem. Caffe itself takes weights
+    by layer name and passes over what does not match; here every layer must get its weights,
+    and the file may hold more than the net needs only with `extra_weights`.
     """
     with _as_file(net) as path:
-        _try(_net, path, weights, phase, name=_name(net), weights=weights)
-        return _net(path, weights, phase)
+        try:
+            _try(_name(net), caffe.Net, path, phase)
+        except UserError as error:
+            raise UserError('%s%s' % (error, _blame(path, phase)))
+        loaded = caffe.Net(path, phase)
+    if weights is not None:
+        _require_file(weights)
+        _check_fit(loaded, weights, extra_weights)
+        _try(weights, loaded.copy_from, os.fspath(weights))
+        loaded.copy_from(os.fspath(weights))
+    return loaded
 
 
 def load_solver(solver):
     """A caffe solver from a prototxt file or a SolverParameter; errors as in load_net."""
     with _as_file(solver) as path:
-        _try(caffe.get_solver, path, name=_name(solver))
+        _try(_name(solver), caffe.get_solver, path)
         return caffe.get_solver(path)
 
 
-def _net(path, weights, phase):
-    net = caffe.Net(path, phase)
-    if weights is not None:
-        net.copy_from(os.fspath(weights))
-    return net
-
-
-def _try(load, *args, name, weights=None):
-    """Do `load` in a child; what goes wrong there is raised here with the name of the file."""
-    for path in [weights] if weights is not None else []:
-        _require_file(path)
+def _try(name, load, *args):
+    """Do load(*args) in a child; what goes wrong there is raised here with the name of the file."""
     try:
         call(_forget, load, *args)
     except (CaffeError, RuntimeError) as error:
-        where = name if weights is None else '%s with weights %s' % (name, weights)
-        raise CaffeError('%s: %s' % (where, ' '.join(str(error).split())))
+        raise UserError('%s: %s' % (name, ' '.join(str(error).split())))
 
 
 def _forget(function, *args):
-    """function(*args) for its effects: a net cannot travel through a pipe."""
+    """Nothing: function(*args) is done for its effects, as a net cannot travel through a pipe."""
     function(*args)
+
+
+def _blame(path, phase):
+    """' (layer NAME)' for the layer at which Caffe gives up on a net, which its messages mostly leave out."""
+    def loads(count):
+        with _as_file(caffe_pb2.NetParameter(layer=net.layer[:count], input=net.input, input_dim=net.input_dim,
+                                             input_shape=net.input_shape)) as start:
+            try:
+                call(_forget, caffe.Net, start, phase)
+            except (CaffeError, RuntimeError):
+                return False
+            return True
+
+    net = caffe_pb2.NetParameter()
+    try:
+        with open(path) as file:
+            text_format.Parse(file.read(), net)
+    except (text_format.ParseError, UnicodeDecodeError):
+        return ''  # Caffe's message has line and column
+    good, bad = 0, len(net.layer)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if loads(middle) else (good, middle)
+    return ' (layer %s)' % net.layer[bad - 1].name if net.layer else ''
+
+
+def _check_fit(net, weights, extra_ok):
+    """Raise unless the caffemodel has, for each layer of the net, blobs of the right shapes."""
+    with open(weights, 'rb') as file:
+        if file.read(8) == b'\x89HDF\r\n\x1a\n':
+            return  # HDF5 weights: Caffe itself insists on every layer there
+    stored = weight_shapes(weights)
+    needed = {name: [tuple(blob.data.shape) for blob in blobs] for name, blobs in net.params.items()}
+    missing = sorted(set(needed) - set(stored))
+    extra = sorted(set(stored) - set(needed))
+    if missing:
+        raise UserError('%s: no weights for %s; it has %s' % (weights, ', '.join(missing), ', '.join(sorted(stored))))
+    if extra and not extra_ok:
+        raise UserError('%s: weights for %s, which the net does not have' % (weights, ', '.join(extra)))
+    for name in needed:
+        if not _same_shapes(stored[name], needed[name]):
+            raise UserError('%s: layer %s has weights of shape %s, the net needs %s'
+                            % (weights, name, _show(stored[name]), _show(needed[name])))
+
+
+def weight_shapes(weights):
+    """The shapes of the blobs of each layer in a caffemodel file, old (V1) format or new."""
+    model = caffe_pb2.NetParameter()
+    with open(weights, 'rb') as file, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter('always')  # of some damage protobuf only warns
+        try:
+            model.ParseFromString(file.read())
+            damaged = bool(warned)
+        except DecodeError:
+            damaged = True
+    if damaged:
+        raise UserError('%s: not a caffemodel, or damaged' % weights)
+    shapes = {layer.name: [_shape(blob) for blob in layer.blobs]
+              for layer in list(model.layer) + list(model.layers) if layer.blobs}
+    if not shapes:
+        raise UserError('%s: no weights in this file; is it a caffemodel?' % weights)
+    return shapes
+
+
+def _shape(blob):
+    """The shape of a BlobProto; files before 2014 have always four dimensions."""
+    if blob.HasField('shape'):
+        return tuple(blob.shape.dim)
+    return blob.num, blob.channels, blob.height, blob.width
+
+
+def _same_shapes(stored, needed):
+    """Whether blobs fit as Caffe sees it: an old four-dimensional shape may lead with ones."""
+    def fits(old, new):
+        return old == new or (len(old) == 4 and (1,) * (4 - len(new)) + new == old)
+    return len(stored) == len(needed) and all(map(fits, stored, needed))
+
+
+def _show(shapes):
+    return ' and '.join('x'.join(map(str, shape)) for shape in shapes)
 
 
 def _require_file(path):
@@ -218,7 +304,9 @@ def _require_file(path):
 
 
 def _name(net):
-    return net.name or type(net).__name__ if hasattr(net, 'DESCRIPTOR') else os.fspath(net)
+    if hasattr(net, 'DESCRIPTOR'):
+        return getattr(net, 'name', '') or type(net).__name__
+    return os.fspath(net)
 
 
 @contextlib.contextmanager

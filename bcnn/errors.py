@@ -8,4 +8,6 @@ class UserError(Exception):
 
 
 class CaffeError(UserError):
-    """Caffe refused or aborted; the message is its own, with the file it was about."""
+    """Caffe aborted in the middle of its work; the message is its own."""
+
+    exit_code = 1

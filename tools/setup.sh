@@ -18,6 +18,8 @@
 #                           debian-archive-keyring)
 #     CAFFE_DEB_CACHE       where downloads are kept, so that a later set-up needs
 #                           no network (default: ~/.cache/bcnn/debs)
+# `a && b || die` is meant (SC2015); $ORIGIN and $(REPO_URI) are not the shell's (SC2016)
+# shellcheck disable=SC2015,SC2016
 set -eu
 umask 022
 
@@ -230,7 +232,7 @@ link() {
         -e "s#yield '/etc/matplotlibrc'#yield os.path.join(get_data_path(), 'matplotlibrc')#" \
         "$NEW/usr/lib/python3/dist-packages/matplotlib/__init__.py"
     chmod 755 "$WORK/bin"/*
-    rm -rf "$NEW/bin"
+    rm -rf "${NEW:?}/bin"
     mv "$WORK/bin" "$NEW/bin"
 }
 
