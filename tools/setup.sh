@@ -157,7 +157,7 @@ read_package_list() {   # dies with the cause in one line
 }
 
 download() {            # fills DEBS with what LIST names, "package version" a line
-    LIST=$DEBS/list.$ID
+    LIST=$DEBS/list.$({ cat "$PACKAGES"; echo "$SUITE" "$UNWANTED"; } | cksum | cut -d' ' -f1)
     if [ -f "$LIST" ] && [ -f "$LIST.sha256" ]; then
         (cd "$DEBS" && sha256sum --check --status "$LIST.sha256") && { say "using the downloads in $DEBS"; return; }
         say "damaged downloads in $DEBS: fetching them again"
@@ -204,9 +204,12 @@ deb_files() {           # reads "package version" lines, prints the names of the
 unpack() {
     say "unpacking"
     deb_files <"$LIST" >"$WORK/files"
-    (cd "$DEBS" && xargs -n 1 -P "$(getconf _NPROCESSORS_ONLN)" sh -c 'dpkg-deb -x "$1" "$0"' "$NEW") \
-        <"$WORK/files" 2>"$WORK/log" ||
-        die "cannot unpack into $NEW: $(grep -qs 'No space left' "$WORK/log" && echo 'no space left' || head -n 1 "$WORK/log")"
+    said=$(cd "$DEBS" && xargs -n 1 -P "$(getconf _NPROCESSORS_ONLN)" sh -c 'dpkg-deb -x "$1" "$0"' "$NEW" \
+        <"$WORK/files" 2>&1) ||
+        case $said in
+            *"No space left"*) die "no space left for $NEW (CAFFE_PREFIX names another place)" ;;
+            *) die "cannot unpack into $NEW: $(printf '%s\n' "$said" | head -n 1)" ;;
+        esac
     cp "$LIST" "$NEW/packages.txt"
     (cd "$NEW" && rm -rf usr/share/doc usr/share/man usr/share/locale usr/share/lintian usr/share/info var)
 }

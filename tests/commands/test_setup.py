@@ -1,0 +1,218 @@
+"""tools/setup.sh: one-line refusals, atomic under kill -9, offline from its cache, nothing outside its places.
+
+Everything here runs without the network, from the downloads that the set-up of this very
+test run kept; where Caffe came another way (Docker, conda), there is nothing to test.
+"""
+
+import glob
+import hashlib
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import time
+
+import pytest
+
+from conftest import ROOT, one_clear_line
+
+PREFIX = os.environ.get('CAFFE_PREFIX', os.path.join(ROOT, '.caffe'))
+NO_MIRROR = 'http://127.0.0.1:1/debian'
+
+pytestmark = pytest.mark.skipif(not os.path.exists(os.path.join(PREFIX, '.bcnn-caffe')),
+                                reason='Caffe was not installed by tools/setup.sh here')
+
+
+@pytest.fixture
+def setup(tmp_path, tool):
+    """Runs setup.sh for a new prefix in a path with spaces, away from every mirror."""
+    def run(cache=None, **env):
+        env.setdefault('CAFFE_PREFIX', str(tmp_path / 'a place' / '.caffe'))
+        env.setdefault('CAFFE_DEBIAN_MIRROR', NO_MIRROR)
+        if cache:
+            env['CAFFE_DEB_CACHE'] = str(cache)
+        return tool('setup.sh', env=without_caffe(tmp_path, env))
+    run.prefix = tmp_path / 'a place' / '.caffe'
+    return run
+
+
+def without_caffe(tmp_path, env):
+    """The environment with pythons that have no Caffe, so that setup.sh has work to do."""
+    for name in ('python3', 'python'):
+        stub(tmp_path / 'bin' / name, 'exec %s -S "$@"' % shutil.which('python3'))
+    return dict(env, PATH='%s:%s' % (tmp_path / 'bin', env.get('PATH', os.environ['PATH'])))
+
+
+def stub(path, line):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('#!/bin/sh\n%s\n' % line)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def nothing_left(prefix):
+    """Whether neither a prefix nor a working folder is there."""
+    return not prefix.exists() and not glob.glob(str(prefix) + '.tmp.*')
+
+
+# --- it is there already
+
+def test_a_second_run_does_nothing(tool):
+    before = os.stat(PREFIX).st_mtime_ns
+    result = tool('setup.sh')
+    assert (result.returncode, result.stdout) == (0, 'setup: ready: %s\n' % PREFIX)
+    assert os.stat(PREFIX).st_mtime_ns == before
+
+
+def test_an_installed_caffe_is_found_and_left_alone(tool, tmp_path):
+    stub(tmp_path / 'bin' / 'python3', 'exec "%s" "$@"' % os.path.join(PREFIX, 'bin', 'python'))
+    result = tool('setup.sh', env={'PATH': '%s:%s' % (tmp_path / 'bin', os.environ['PATH']),
+                                   'CAFFE_PREFIX': str(tmp_path / '.caffe')})
+    assert result.returncode == 0
+    assert result.stdout.startswith('setup: nothing to do, found Caffe 1.0.0 at ')
+    assert nothing_left(tmp_path / '.caffe')
+
+
+# --- refusals
+
+def test_not_amd64(setup, tmp_path):
+    stub(tmp_path / 'bin' / 'dpkg', 'echo arm64')
+    one_clear_line(setup(), 'amd64', 'arm64')
+    assert nothing_left(setup.prefix)
+
+
+def test_no_apt_names_the_other_ways(setup, tmp_path):
+    tools = tmp_path / 'few tools'
+    tools.mkdir()
+    for name in ('sh', 'cat', 'cksum', 'cut', 'dirname', 'sed', 'awk'):
+        (tools / name).symlink_to(shutil.which(name))
+    one_clear_line(setup(PATH=str(tools)), 'no apt-get', 'Docker', 'conda')
+    assert nothing_left(setup.prefix)
+
+
+def test_old_glibc(setup, tmp_path):
+    stub(tmp_path / 'bin' / 'getconf', 'echo glibc 2.28')
+    one_clear_line(setup(), 'glibc 2.31', '2.28')
+    assert nothing_left(setup.prefix)
+
+
+def test_no_keyring(setup):
+    one_clear_line(setup(CAFFE_DEBIAN_KEYRING='/no/keyring.gpg'), '/no/keyring.gpg', 'debian-archive-keyring',
+                   'CAFFE_DEBIAN_KEYRING')
+    assert nothing_left(setup.prefix)
+
+
+def test_no_network(setup, tmp_path):
+    one_clear_line(setup(cache=tmp_path / 'empty'), 'no network', NO_MIRROR, 'CAFFE_DEBIAN_MIRROR')
+    assert nothing_left(setup.prefix)
+
+
+def test_a_mirror_without_bullseye(setup, tmp_path):
+    (tmp_path / 'mirror').mkdir()
+    one_clear_line(setup(cache=tmp_path / 'empty', CAFFE_DEBIAN_MIRROR='file://%s/mirror' % tmp_path),
+                   'has no usable bullseye', 'CAFFE_DEBIAN_MIRROR')
+    assert nothing_left(setup.prefix)
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(setup):
+    setup.prefix.mkdir(parents=True)
+    (setup.prefix / 'precious').write_text('x')
+    one_clear_line(setup(), str(setup.prefix), 'not made by this script')
+    assert (setup.prefix / 'precious').read_text() == 'x'
+
+
+def test_no_place_for_downloads(setup, tmp_path):
+    (tmp_path / 'file').write_text('')
+    one_clear_line(setup(cache=tmp_path / 'file' / 'debs'), 'CAFFE_DEB_CACHE')
+    assert nothing_left(setup.prefix)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='mounting a small disk needs root')
+@pytest.mark.parametrize('megabytes, needed', [(20, None), (150, '1')])
+def test_no_space_left(setup, tmp_path, megabytes, needed):
+    """Told beforehand by df, and in the middle of the work when df was wrong."""
+    disk = tmp_path / 'disk'
+    disk.mkdir()
+    if needed:  # df promises room that is not there
+        stub(tmp_path / 'bin' / 'df', 'echo h; echo x x x 99999999')
+    mounted = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=%dm' % megabytes, 'tmpfs', str(disk)])
+    if mounted.returncode:
+        pytest.skip('cannot mount a tmpfs here')
+    try:
+        one_clear_line(setup(CAFFE_PREFIX=str(disk / '.caffe')), 'no space')
+        assert nothing_left(disk / '.caffe')
+    finally:
+        subprocess.run(['umount', str(disk)], check=True)
+
+
+# --- the whole way, from the cache
+
+@pytest.mark.slow
+def test_ten_kills_leave_the_old_prefix_or_none(setup, tmp_path):
+    """kill -9 at random moments: whatever is there afterwards works; at last a whole set-up, offline."""
+    status = dpkg_status()
+    rng = random.Random(1)
+    environment = without_caffe(tmp_path, dict(CAFFE_PREFIX=str(setup.prefix), CAFFE_DEBIAN_MIRROR=NO_MIRROR))
+    duration = 15.
+    for attempt in range(10):
+        if setup.prefix.exists():  # make it an old one, so that there is work again
+            (setup.prefix / '.bcnn-caffe').write_text('of an older list\n')
+        started = time.time()
+        process = subprocess.Popen([os.path.join(ROOT, 'tools', 'setup.sh')], env=dict(os.environ, **environment),
+                                   stdout=subprocess.DEVNULL, start_new_session=True)
+        try:
+            process.wait(rng.uniform(0, duration))
+            duration = time.time() - started  # it was faster: aim the next kills better
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        assert_works_or_absent(setup.prefix)
+    result = setup()
+    assert result.returncode == 0, result.stderr
+    assert_works_or_absent(setup.prefix)
+    assert setup.prefix.exists() and not glob.glob(str(setup.prefix) + '.tmp.*')
+    assert dpkg_status() == status
+    assert_moves(setup.prefix, tmp_path / 'elsewhere')
+
+
+def assert_works_or_absent(prefix):
+    if prefix.exists():
+        subprocess.run([str(prefix / 'bin' / 'python'), os.path.join(ROOT, 'tools', 'check_caffe.py')], check=True,
+                       stdout=subprocess.PIPE)
+
+
+def assert_moves(prefix, place):
+    prefix.rename(place)
+    assert_works_or_absent(place)
+    subprocess.run([str(place / 'bin' / 'caffe'), '--version'], check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def dpkg_status():
+    if not os.path.exists('/var/lib/dpkg/status'):
+        return None
+    with open('/var/lib/dpkg/status', 'rb') as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+@pytest.mark.slow
+def test_two_at_once_and_a_damaged_cache(setup, tmp_path, tool):
+    """One does the work, the other waits; a damaged download is found (and here cannot be replaced)."""
+    environment = without_caffe(tmp_path, dict(CAFFE_PREFIX=str(setup.prefix), CAFFE_DEBIAN_MIRROR=NO_MIRROR))
+    both = [subprocess.Popen([os.path.join(ROOT, 'tools', 'setup.sh')], env=dict(os.environ, **environment),
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True) for _ in range(2)]
+    outputs = sorted((process.communicate()[0] for process in both), key=len)
+    assert [process.returncode for process in both] == [0, 0], outputs
+    assert 'waiting for another set-up' in outputs[0] and 'unpacking' not in outputs[0]
+    assert 'unpacking' in outputs[1]
+
+    cache = tmp_path / 'cache'
+    source = os.environ.get('CAFFE_DEB_CACHE') or os.path.join(
+        os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'), 'bcnn', 'debs')
+    shutil.copytree(source, str(cache))
+    with open(str(next(cache.glob('python3-numpy_*.deb'))), 'r+b') as file:
+        file.write(b'damaged')
+    result = setup(cache=cache, CAFFE_PREFIX=str(tmp_path / 'second' / '.caffe'))
+    assert result.returncode == 1
+    assert 'damaged downloads' in result.stdout and 'no network' in result.stderr
+    assert nothing_left(tmp_path / 'second' / '.caffe')
