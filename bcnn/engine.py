@@ -8,7 +8,10 @@ glog read it only once.
 
 import contextlib
 import ctypes
+import faulthandler
+import itertools
 import multiprocessing
+import multiprocessing.connection
 import os
 import re
 import signal
@@ -35,57 +38,111 @@ from .errors import CaffeError, UserError  # noqa: E402
 TRAIN, TEST = caffe.TRAIN, caffe.TEST
 
 
-# --- a child process that Caffe may abort -------------------------------------------------
+# --- child processes that Caffe may abort --------------------------------------------------
 
 def call(function, *args):
     """What function(*args) returns, computed in a forked child; raises what it raises.
 
     An abort of Caffe's, or any other death of the child, becomes a CaffeError here. SIGINT
     and SIGTERM are passed on, so that a child that handles them ends in its own way, and a
-    killed parent takes its child along.
+    killed parent takes its children along.
     """
-    context = multiprocessing.get_context('fork')
-    receiver, sender = context.Pipe(duplex=False)
-    with tempfile.TemporaryFile() as log:
-        child = context.Process(target=_serve, args=(sender, log.fileno(), os.getpid(), function, args))
-        child.start()
-        sender.close()
-        with _signals_passed_to(child):
-            try:
-                outcome = receiver.recv()
-            except EOFError:
-                outcome = None
-            child.join()
-        if outcome is None:
-            log.seek(0)
-            _raise_death(child.exitcode, log.read().decode('utf-8', 'replace'))
-    result, error, trace = outcome
-    if error is not None:
-        raise error from RuntimeError('in the Caffe process:\n' + trace)
-    return result
+    for _, result in work(lambda: lambda _: function(*args), [None], jobs=1):
+        return result
 
 
-def _serve(sender, log, parent, function, args):
-    """The child's whole life: function's result or exception goes into the pipe."""
+def work(make, tasks, jobs):
+    """Yield (task, result) as they come: make() in each of `jobs` children gives a function to do tasks with.
+
+    Each task goes to the next child that is free. Errors are raised here as in `call`, and
+    end the other children.
+    """
+    tasks = iter(tasks)
+    children = [_Child(make) for _ in range(jobs)]
+    with _signals_passed_to(children) as signals:
+        try:
+            idle, busy = list(children), {}
+            while True:
+                for number in signals:  # nothing new is begun after one
+                    _raise_death(-number, '')
+                for task in itertools.islice(tasks, len(idle)):
+                    child = idle.pop()
+                    child.pipe.send((task,))
+                    busy[child.pipe] = child, task
+                if not busy:
+                    return
+                for pipe in multiprocessing.connection.wait(list(busy)):
+                    child, task = busy.pop(pipe)
+                    yield task, child.receive()
+                    idle.append(child)
+        finally:
+            for child in children:
+                child.end()
+
+
+class _Child:
+    """A forked process that does one task after another; what Caffe says on dying is kept in a file."""
+
+    def __init__(self, make):
+        context = multiprocessing.get_context('fork')
+        self.log = tempfile.TemporaryFile()
+        self.pipe, inner = context.Pipe()
+        self.process = context.Process(target=_serve, args=(inner, self.pipe, self.log.fileno(), os.getpid(), make))
+        self.process.start()
+        inner.close()
+
+    def receive(self):
+        """The result of the task in hand; raises what went wrong."""
+        try:
+            result, error, trace = self.pipe.recv()
+        except EOFError:
+            self.process.join()
+            self.log.seek(0)
+            _raise_death(self.process.exitcode, self.log.read().decode('utf-8', 'replace'))
+        if error is not None:
+            raise error from RuntimeError('in the Caffe process:\n' + trace)
+        return result
+
+    def end(self):
+        with contextlib.suppress(OSError):
+            self.pipe.send(())  # an idle child ends by itself
+        if not multiprocessing.connection.wait([self.process.sentinel], timeout=0.2):
+            os.kill(self.process.pid, signal.SIGKILL)
+        self.process.join()
+        self.pipe.close()
+        self.log.close()
+
+
+def _serve(pipe, parents_end, log, parent, make):
+    """A child's whole life: a function from make(), then tasks from the pipe and results into it."""
     _die_with(parent)
+    parents_end.close()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     # Python's messages (progress bars) keep the real stderr; what Caffe's C++ code
     # writes to file descriptor 2 goes to the log.
     sys.stderr = os.fdopen(os.dup(2), 'w', 1)
     os.dup2(log, 2)
+    faulthandler.disable()  # pytest's; the log has the cause
+    function = None
     try:
-        outcome = function(*args), None, ''
-    except BaseException as error:  # KeyboardInterrupt and SystemExit travel too
-        outcome = None, error, traceback.format_exc()
-    try:
-        sender.send(outcome)
-    except Exception as error:  # a result or an exception that cannot be pickled
-        sender.send((None, RuntimeError('%r cannot leave the Caffe process: %s' % (outcome[:2], error)), outcome[2]))
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(0)  # no destructors: Caffe's are neither needed nor safe after a fork
+        for task in iter(pipe.recv, ()):
+            try:
+                function = function or make()
+                outcome = function(*task), None, ''
+            except BaseException as error:  # KeyboardInterrupt and SystemExit travel too
+                outcome = None, error, traceback.format_exc()
+            try:
+                pipe.send(outcome)
+            except Exception as error:  # a result or an exception that cannot be pickled
+                pipe.send((None, RuntimeError('%r cannot leave the Caffe process: %s' % (outcome[:2], error)), outcome[2]))
+    except (EOFError, OSError, KeyboardInterrupt):
+        pass  # the parent has gone, or is going
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(0)  # no destructors: Caffe's are neither needed nor safe after a fork
 
 
 def _die_with(parent):
@@ -97,17 +154,21 @@ def _die_with(parent):
 
 
 @contextlib.contextmanager
-def _signals_passed_to(child):
+def _signals_passed_to(children):
+    signals = []
+
     def forward(number, _frame):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child.pid, number)
+        signals.append(number)
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child.process.pid, number)
 
     try:
         old = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
     except ValueError:  # not the main thread, which alone gets signals
         old = {}
     try:
-        yield
+        yield signals
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)

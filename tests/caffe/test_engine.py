@@ -280,3 +280,30 @@ def test_selftest_passes_and_can_fail():
     assert selftest.check().startswith('Caffe 1.0')
     with pytest.raises(UserError, match='BLAS'):
         selftest.check(blas='no-such-blas')
+
+
+def test_workers_share_the_tasks_and_give_all_results():
+    def make():
+        mine = os.getpid()
+        return lambda task: (mine, task * task)
+
+    results = dict(engine.work(make, range(20), jobs=2))
+    assert {task: square for task, (_, square) in results.items()} == {n: n * n for n in range(20)}
+    assert len({pid for pid, _ in results.values()} - {os.getpid()}) == 2
+
+
+def test_a_dying_worker_ends_the_others():
+    def make():
+        def work(task):
+            if task == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(0.01)
+            return os.getpid()
+        return work
+
+    done = {}
+    with pytest.raises(CaffeError, match='signal 9'):
+        for task, pid in engine.work(make, range(100), jobs=2):
+            done[task] = pid
+    assert len(done) < 100
+    assert all(not alive(pid) for pid in done.values())
