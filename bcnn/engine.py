@@ -204,8 +204,16 @@ def last_words(log):
 
 def use_device(gpu=None):
     """Compute on the CPU (None) or on GPU number `gpu` from now on; refuses one that is not there."""
+    require_device(gpu)
     if gpu is None:
         caffe.set_mode_cpu()
+    else:
+        _open_gpu(gpu)
+
+
+def require_device(gpu=None):
+    """Refuse a GPU that is not there, without opening it here: CUDA does not survive a fork."""
+    if gpu is None:
         return
     try:
         call(_open_gpu, gpu)
@@ -214,7 +222,6 @@ def use_device(gpu=None):
             raise UserError('GPU %d asked for, but this Caffe is built without GPU support: use --cpu, '
                             'or the gpu target of the Dockerfile' % gpu)
         raise UserError('GPU %d cannot be used: %s' % (gpu, error))
-    _open_gpu(gpu)
 
 
 def _open_gpu(gpu):
@@ -252,7 +259,7 @@ def load_net(net, weights=None, phase=TEST, extra_weights=False):
             raise UserError('%s%s' % (error, _blame(path, phase)))
         loaded = caffe.Net(path, phase)
     if weights is not None:
-        _require_file(weights)
+        require_file(weights)
         _check_fit(loaded, weights, extra_weights)
         _try(weights, loaded.copy_from, os.fspath(weights))
         loaded.copy_from(os.fspath(weights))
@@ -324,21 +331,29 @@ def _check_fit(net, weights, extra_ok):
 
 def weight_shapes(weights):
     """The shapes of the blobs of each layer in a caffemodel file, old (V1) format or new."""
-    model = caffe_pb2.NetParameter()
-    with open(weights, 'rb') as file, warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter('always')  # of some damage protobuf only warns
-        try:
-            model.ParseFromString(file.read())
-            damaged = bool(warned)
-        except DecodeError:
-            damaged = True
-    if damaged:
+    try:
+        with open(weights, 'rb') as file:
+            model = parse_bytes(caffe_pb2.NetParameter(), file.read())
+    except ValueError:
         raise UserError('%s: not a caffemodel, or damaged' % weights)
     shapes = {layer.name: [_shape(blob) for blob in layer.blobs]
               for layer in list(model.layer) + list(model.layers) if layer.blobs}
     if not shapes:
         raise UserError('%s: no weights in this file; is it a caffemodel?' % weights)
     return shapes
+
+
+def parse_bytes(message, data):
+    """The message, filled from its serialised form; ValueError where that is damaged."""
+    with warnings.catch_warnings(record=True) as warned:  # of some damage protobuf only warns
+        warnings.simplefilter('always')
+        try:
+            message.ParseFromString(data)
+        except DecodeError as error:
+            raise ValueError(error)
+    if warned:
+        raise ValueError(warned[0].message)
+    return message
 
 
 def _shape(blob):
@@ -359,7 +374,8 @@ def _show(shapes):
     return ' and '.join('x'.join(map(str, shape)) for shape in shapes)
 
 
-def _require_file(path):
+def require_file(path):
+    """Refuse a path at which there is no file."""
     if not os.path.isfile(path):
         raise UserError('%s: no such file' % path)
 
@@ -374,7 +390,7 @@ def _name(net):
 def _as_file(net):
     """The path of a prototxt file with `net` in it: Caffe reads nets from files only."""
     if not hasattr(net, 'DESCRIPTOR'):
-        _require_file(net)
+        require_file(net)
         yield os.fspath(net)
         return
     with tempfile.NamedTemporaryFile('w', suffix='.prototxt') as file:

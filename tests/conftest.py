@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.caffe)
 
 
-@pytest.fixture
+@pytest.fixture(scope='session')
 def tool():
     """Runs a tool as a user would: tool('X.py', '--flag'); gives back exit code, stdout and stderr."""
     def run(name, *args, python='python3', cwd=ROOT, env=None, timeout=600):

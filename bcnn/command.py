@@ -1,0 +1,72 @@
+"""From the arguments of a command to library calls, and from results to what people read."""
+
+import os
+
+from . import engine, evaluation, jobs, runs
+from .errors import UserError
+
+
+def evaluate(args):
+    """Do what tools/mc_eval.py was asked for and print the result."""
+    without = args.standard_only or args.net == 'lenet_none' and args.T is None
+    common = dict(limit=args.limit, crops=args.crops, standard_only=without)
+    if args.net:
+        job = jobs.of_paper(args.net, args.dataset, args.weights, args.training_seed, args.data, **common)
+    else:
+        job = jobs.of_prototxt(args.prototxt, args.weights, args.data, shape_of(args.shape), args.output, **common)
+    settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed, args.mode, args.batch, args.crops, args.gpu)
+    if args.jobs < 1:
+        raise UserError('--jobs is %d: it must be 1 or more' % args.jobs)
+    engine.require_device(args.gpu)
+    settings = evaluation.prepare(job, settings)
+    folder = args.out or os.path.join(runs.evaluations(job.weights, job.name), evaluation.key(job, settings))
+    result = evaluation.run(job, settings, folder, 1 if args.gpu is not None else args.jobs)
+    print('\n'.join(table(job, result, args.average)))
+    print('stored in %s' % os.path.relpath(folder))
+
+
+def shape_of(text):
+    """(3, 32, 32) of '3,32,32'; None of None."""
+    if text is None:
+        return None
+    try:
+        shape = tuple(int(part) for part in text.replace('x', ',').split(','))
+    except ValueError:
+        shape = ()
+    if len(shape) != 3 or min(shape) < 1:
+        raise UserError('--shape %s: not of the form 3,32,32 (channels, height, width)' % text)
+    return shape
+
+
+def table(job, result, average='probs'):
+    """The lines of a result for people."""
+    count, T = result['config']['count'], result['config']['T']
+    yield '%s on %d images, weights %s' % (job.name, count, os.path.relpath(job.weights))
+    yield '%-24s %-28s %8s %8s %8s' % ('', 'error %', 'NLL', 'Brier', 'ECE')
+    yield _row('Standard dropout', '%.2f' % result['standard']['error'], result['standard'])
+    if 'mc' not in result:
+        yield 'no MC dropout: %s' % ('not asked for' if result['config']['dropout'] else 'the net has no dropout layer')
+        return
+    other = 'scores' if average == 'probs' else 'probs'
+    for kind in (average, other):
+        found = result['mc'][kind]
+        name = 'MC dropout T=%d, %s' % (T, kind)
+        yield _row(name, _spread(found), found['summary'])
+    found = result['mc'][average]
+    test, difference = found['mcnemar'], found['difference']
+    yield ('MC less Standard: %+.2f points (95%% of bootstraps %+.2f to %+.2f); exact McNemar p = %.3g '
+           '(only Standard right %d, only MC right %d)' % (difference['points'], difference['low'], difference['high'],
+                                                           test['p'], test['only_standard_right'], test['only_mc_right']))
+    means = result['uncertainty']
+    yield 'uncertainty, mean over images: entropy %.4f = expected entropy %.4f + mutual information %.4f; variation ratio %.4f' % (
+        means['entropy'], means['expected_entropy'], means['mutual_information'], means['variation_ratio'])
+
+
+def _spread(found):
+    if found['std'] is None:
+        return '%.2f (1 repetition)' % found['mean']
+    return '%.2f +- %.2f, lowest %.2f, of %d' % (found['mean'], found['std'], found['lowest'], found['repetitions'])
+
+
+def _row(name, error, summary):
+    return '%-24s %-28s %8.4f %8.4f %8.4f' % (name, error, summary['nll'], summary['brier'], summary['ece'])

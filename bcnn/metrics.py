@@ -1,0 +1,111 @@
+"""How good predictions are, and how sure of themselves: numpy in, numbers out.
+
+`probs` is always (images, classes), a row a predictive distribution; `labels` the true
+classes; entropies are in nats, errors in percent.
+"""
+
+import numpy as np
+
+# Float32 probabilities underflow to 0, whose logarithm would end every average.
+TINY = float(np.finfo(np.float32).tiny)
+
+
+# --- errors ------------------------------------------------------------------------------
+
+def correct(scores, labels):
+    """Whether each image is classified right, as Caffe's Accuracy layer counts: a tie with the true class is wrong."""
+    true = scores[np.arange(len(labels)), labels]
+    return (scores >= true[:, None]).sum(axis=1) == 1
+
+
+def error(scores, labels):
+    """The error in percent."""
+    return 100.0 * (1 - correct(scores, labels).mean())
+
+
+# --- proper scores and calibration ---------------------------------------------------------
+
+def nll(probs, labels):
+    """The mean negative log-likelihood of the true classes."""
+    true = probs[np.arange(len(labels)), labels].astype(np.float64)
+    return float(-np.log(np.maximum(true, TINY)).mean())
+
+
+def brier(probs, labels):
+    """The mean squared distance to the one-hot truth, summed over classes: 0 is best, 2 worst (Brier, 1950)."""
+    difference = probs.astype(np.float64)
+    difference[np.arange(len(labels)), labels] -= 1
+    return float((difference ** 2).sum(axis=1).mean())
+
+
+def reliability(probs, labels, bins=15):
+    """For each of `bins` equal bins of confidence, ((0, 1/bins], ...): images, mean confidence, accuracy."""
+    confidence = probs.max(axis=1).astype(np.float64)
+    right = probs.argmax(axis=1) == labels
+    which = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    counts = np.bincount(which, minlength=bins)
+    filled = np.maximum(counts, 1)  # an empty bin gives 0, not a warning
+    return (counts, np.bincount(which, weights=confidence, minlength=bins) / filled,
+            np.bincount(which, weights=right, minlength=bins) / filled)
+
+
+def ece(probs, labels, bins=15):
+    """The expected calibration error: mean distance of confidence and accuracy over the bins (Guo et al., 2017)."""
+    counts, confidence, accuracy = reliability(probs, labels, bins)
+    return float((counts * np.abs(confidence - accuracy)).sum() / counts.sum())
+
+
+# --- uncertainty of a single prediction ------------------------------------------------------
+
+def entropy(probs):
+    """The entropy of each row."""
+    probs = np.asarray(probs, dtype=np.float64)
+    return -(probs * np.log(np.maximum(probs, TINY))).sum(axis=-1)
+
+
+def mutual_information(mean_probs, expected_entropy):
+    """What the samples disagree about: entropy of the mean less mean of the entropies, never below 0."""
+    return np.maximum(entropy(mean_probs) - expected_entropy, 0)
+
+
+def variation_ratio(votes):
+    """The share of samples that did not vote for the most voted class; votes is (images, classes)."""
+    return 1 - votes.max(axis=1) / votes.sum(axis=1)
+
+
+# --- two methods on the same images ----------------------------------------------------------
+
+def mcnemar(right_a, right_b):
+    """(only a right, only b right, p): the exact two-sided McNemar test that a and b err equally often."""
+    only_a = int((right_a & ~right_b).sum())
+    only_b = int((~right_a & right_b).sum())
+    return only_a, only_b, _binomial_two_sided(min(only_a, only_b), only_a + only_b)
+
+
+def _binomial_two_sided(k, n):
+    """The probability of a result at least as uneven as k of n fair coins."""
+    term, total = 1, 1  # binomial coefficients, exact in integers
+    for i in range(k):
+        term = term * (n - i) // (i + 1)
+        total += term
+    return min(1.0, 2 * total / 2 ** n) if n else 1.0
+
+
+def bootstrap_difference(right_a, right_b, level=0.95, draws=10000, seed=0):
+    """The percentile interval of error(b) - error(a) in percent, images drawn anew with replacement.
+
+    An image counts by whether only a, only b, or neither alone is right, so drawing images
+    is drawing three counts from a multinomial distribution.
+    """
+    n = len(right_a)
+    only_a, only_b = (right_a & ~right_b).sum(), (~right_a & right_b).sum()
+    counts = np.random.RandomState(seed).multinomial(n, [only_a / n, only_b / n, 1 - (only_a + only_b) / n], size=draws)
+    differences = 100.0 * (counts[:, 0] - counts[:, 1]) / n
+    tail = 100 * (1 - level) / 2
+    return tuple(float(value) for value in np.percentile(differences, [tail, 100 - tail]))
+
+
+def summary(probs, labels):
+    """The metrics of one set of predictions, by name."""
+    return {'errors': int((~correct(probs, labels)).sum()), 'error': error(probs, labels), 'nll': nll(probs, labels),
+            'brier': brier(probs, labels), 'ece': ece(probs, labels), 'entropy': float(entropy(probs).mean())}

@@ -1,0 +1,170 @@
+"""Where runs live: one folder a training run, its evaluations below it.
+
+    config.json       what the run is: net, data and their checksums, seed, T ...; compared when it goes on
+    provenance.json   what computed it: versions, commit
+    *.prototxt        the nets and solvers that are run
+    curve.csv         the errors at the evaluation points
+    snapshots/        one folder a snapshot; see bcnn.snapshots
+    stageN.caffemodel the weights after each stage but the last (DSN)
+    status.json       where a running process is, for tools/status.py
+    diverged.json     only where the training diverged
+    final.caffemodel  the weights at the end
+    done.json         written last: a run with it is complete
+"""
+
+import contextlib
+import errno
+import fcntl
+import glob
+import json
+import os
+import socket
+import time
+
+from . import files
+from .errors import UserError
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RUNS = os.path.join(ROOT, 'runs')
+FINAL = 'final.caffemodel'
+CONFIG, PROVENANCE, CURVE, STATUS = 'config.json', 'provenance.json', 'curve.csv', 'status.json'
+DIVERGED, DONE, LOCK, SNAPSHOTS = 'diverged.json', 'done.json', 'lock', 'snapshots'
+
+
+def folder(dataset, net, seed, runs=RUNS):
+    """The folder of a training run."""
+    return os.path.join(runs, '%s-%s-seed%d' % (dataset, net, seed))
+
+
+def evaluations(weights, name, runs=RUNS):
+    """The folder for evaluations of these weights: below their run, or one of its own for weights from elsewhere."""
+    run = os.path.dirname(os.path.abspath(weights))
+    if os.path.dirname(run) == os.path.abspath(runs):
+        return os.path.join(run, 'mc')
+    stem = os.path.splitext(os.path.basename(weights))[0]
+    return os.path.join(runs, '%s-%s' % (name.replace('/', '-'), stem), 'mc')
+
+
+def find(runs=RUNS):
+    """The folders of all training runs, in order of name."""
+    return sorted(os.path.dirname(path) for path in glob.glob(os.path.join(glob.escape(runs), '*', CONFIG))
+                  if os.path.exists(os.path.join(os.path.dirname(path), PROVENANCE)))
+
+
+# --- one process a run -----------------------------------------------------------------------
+
+PATIENCE = 3.0  # seconds for the children of a killed process to go
+
+
+@contextlib.contextmanager
+def lock(run):
+    """Holds a run's lock; refuses at once, with its process id, while another process holds it.
+
+    Children inherit the lock, so it is free only when they are gone too. Those of a process
+    ended by kill -9 need a moment for that, which is waited for.
+    """
+    with files.explained(run):
+        descriptor = os.open(os.path.join(run, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        give_up = time.time() + PATIENCE
+        while not _try_lock(descriptor, fcntl.LOCK_EX):
+            holder = _holder(descriptor)
+            if holder and (holder[1] != socket.gethostname() or _alive(holder[0])) or time.time() > give_up:
+                raise UserError('%s: being trained by process %s: wait for it, or stop it first'
+                                % (run, '%d on %s' % holder if holder else 'unknown'))
+            time.sleep(0.05)
+        _write_holder(descriptor, '%d %s' % (os.getpid(), socket.gethostname()))
+        try:
+            yield
+        finally:
+            _write_holder(descriptor, '')
+    finally:
+        os.close(descriptor)
+
+
+def holder(run):
+    """(process id, host) of the process that trains in this folder, or None."""
+    try:
+        descriptor = os.open(os.path.join(run, LOCK), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return None if _try_lock(descriptor, fcntl.LOCK_SH) else _holder(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor, kind):
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise UserError('this disk knows no locks (%s): choose another --out' % error.strerror)
+    return True
+
+
+def _holder(descriptor):
+    pid, _, host = os.pread(descriptor, 300, 0).decode('utf-8', 'replace').partition(' ')
+    return (int(pid), host) if pid.isdigit() else None
+
+
+def _write_holder(descriptor, text):
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, text.encode(), 0)
+
+
+def _alive(pid):
+    """Whether a process runs; one that is dead but not yet collected by its parent does not."""
+    try:
+        with open('/proc/%d/stat' % pid) as file:
+            return file.read().rsplit(')', 1)[1].split()[0] not in 'ZX'
+    except (OSError, IndexError):
+        return False
+
+
+# --- records ---------------------------------------------------------------------------------
+
+def read_json(path):
+    """The dictionary in a JSON file of ours, None where there is no file; one line if it is damaged."""
+    try:
+        with open(path) as file:
+            found = json.load(file)
+        if isinstance(found, dict):
+            return found
+        raise ValueError('not an object')
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise UserError('%s: damaged (%s): remove its folder to start anew' % (path, error))
+
+
+def write_json(path, value):
+    """Writes a dictionary, whole or not at all."""
+    with files.atomic(path) as temporary, open(temporary, 'w') as file:
+        json.dump(value, file, indent=1)
+        file.write('\n')
+
+
+def differences(theirs, mine):
+    """['T 50, here 10', ...]: where two configs differ, nested names joined by dots."""
+    found = []
+    for name in list(mine) + [name for name in theirs if name not in mine]:
+        old, new = theirs.get(name), mine.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            found += ['%s.%s' % (name, text) for text in differences(old, new)]
+        elif old != new:
+            found.append('%s %s, here %s' % (name, _short(old), _short(new)))
+    return found
+
+
+def _short(value):
+    text = 'none' if value is None else str(value)
+    return text if len(text) < 40 else text[:12] + '...'
+
+
+def sweep(run):
+    """Removes what killed writers left; only for the holder of the lock."""
+    for place in (run, os.path.join(run, SNAPSHOTS)):
+        for left in glob.glob(os.path.join(glob.escape(place), '.*')):
+            files.remove(left)

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Evaluate a net with Standard and with MC dropout: errors, calibration, uncertainty.
+
+A net of the paper by name, or any Caffe net by its prototxt, weights and images. Finished blocks
+of images are stored: run the same command again after an interruption, or with more --repeats.
+"""
+
+import argparse
+import os
+
+from launcher import start
+
+EXAMPLES = '''examples:
+  python tools/mc_eval.py --net dsn_aug --T 100
+  python tools/mc_eval.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel --repeats 1 --limit 500
+  python tools/mc_eval.py --prototxt my_train_val.prototxt --weights my.caffemodel --data my_test_lmdb'''
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument('--net', help='lenet_all, lenet_ip, lenet_none, nin, dsn or dsn_aug')
+    what.add_argument('--prototxt', help='any Caffe net: train_val or deploy, old or new format')
+    add = parser.add_argument
+    add('--dataset', help="mnist, mnist_4 ... cifar10 (default: the net's own, mnist for the LeNets)")
+    add('--weights', help='a caffemodel (default: of the training run)')
+    add('--training-seed', type=int, default=1, metavar='K', help='which training run (default 1)')
+    add('--data', help='images: an LMDB, an .npz, or a folder of pictures (default: the test set)')
+    add('--limit', type=int, metavar='N', help='the first N images only')
+    add('--shape', help='of an image, where the prototxt does not tell: 3,32,32')
+    add('--output', help='the blob of class scores, where the net has several')
+    add('--T', type=int, help='stochastic passes (default 100)')
+    add('--repeats', type=int, default=5, help='repetitions of the whole evaluation (default 5)')
+    add('--seed', type=int, default=1, help='of the dropout masks (default 1)')
+    add('--mode', choices=('stream', 'replicate'), default='stream', help="replicate: the paper's appendix (default stream)")
+    add('--average', choices=('probs', 'scores'), default='probs', help='which average to headline; both are stored')
+    add('--crops', type=int, metavar='K', help='share the passes among K random crops and mirrors of padded images')
+    add('--batch', type=int, help='images a batch (default: as many as fit 400 MB)')
+    add('--jobs', type=int, default=os.cpu_count(), help='processes (default: one a core)')
+    add('--gpu', type=int, metavar='N', help='compute on GPU N (default: CPU)')
+    add('--standard-only', action='store_true', help='no MC passes')
+    add('--out', help='folder of the results (default: below runs/)')
+    return parser
+
+
+def run(args):
+    from bcnn import command
+    command.evaluate(args)
+
+
+if __name__ == '__main__':
+    start(make_parser(), run)
