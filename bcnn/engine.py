@@ -20,12 +20,11 @@ import tempfile
 import traceback
 import warnings
 
+from . import blas
+
 # 2: errors only; fatal messages are printed in any case.
 os.environ.setdefault('GLOG_minloglevel', '2')
-# One BLAS thread a process: two such processes beat one with two threads, and
-# oversubscription is ruinous. The launcher sets these from --threads.
-for _variable in ('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_NUM_THREADS'):
-    os.environ.setdefault(_variable, '1')
+blas.prepare()
 
 import caffe  # noqa: E402
 from caffe import NetSpec, layers, params  # noqa: E402,F401  (for bcnn.nets)
@@ -411,16 +410,7 @@ def describe():
         'python': '%d.%d.%d' % sys.version_info[:3],
         'numpy': numpy.__version__,
         'protobuf': google.protobuf.__version__,
-        'blas': blas(),
+        'blas': blas.loaded()[0],
+        'blas_kernel': blas.loaded()[1],
         'threads': int(os.environ['OPENBLAS_NUM_THREADS']),
     }
-
-
-def blas():
-    """The name of the BLAS library that Caffe computes with."""
-    with open('/proc/self/maps') as maps:
-        loaded = maps.read()
-    for name in ('openblas', 'mkl', 'blis', 'atlas'):
-        if re.search(r'/lib%s[^/]*\.so' % name, loaded):
-            return name
-    return 'unknown'

@@ -9,8 +9,9 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, ROOT)
 
-# One thread a process, as the tools run: set before anything loads a BLAS.
-os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+from bcnn import blas  # noqa: E402
+
+blas.prepare()  # as the tools compute; before a test imports numpy
 
 
 def pytest_collection_modifyitems(items):

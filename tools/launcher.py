@@ -14,8 +14,6 @@ TOOLS = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(TOOLS)
 sys.path.insert(0, ROOT)
 
-BLAS_VARIABLES = ('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_NUM_THREADS')
-
 
 def start(parser, run, argv=None):
     """Parse the command line, then exit with what run(args) returns, under a Python that has Caffe.
@@ -25,9 +23,8 @@ def start(parser, run, argv=None):
     args = parser.parse_args(argv)
     if importlib.util.find_spec('caffe') is None:
         _continue_with_caffe()
-    for variable in BLAS_VARIABLES:  # before numpy or caffe load a BLAS, which reads them once
-        if getattr(args, 'threads', None):
-            os.environ[variable] = str(args.threads)
+    from bcnn import blas
+    blas.prepare(getattr(args, 'threads', None))  # before anything imports numpy or caffe
     sys.exit(_run(parser.prog, run, args))
 
 

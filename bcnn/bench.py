@@ -1,0 +1,108 @@
+"""How fast things are here: what is compared runs side by side, interleaved, and medians are taken.
+
+Absolute times are this machine's; the ratios and the shares of its sgemm rate are what to look at.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections import namedtuple
+from statistics import median
+
+import numpy as np
+
+from . import engine, mc, nets
+
+Row = namedtuple('Row', 'what value unit note')
+
+# net, data set, images, passes of the naive way that are timed (each costs the same)
+EVALUATIONS = (('lenet_ip', 'mnist', 1000, 3), ('lenet_all', 'mnist', 200, 3), ('nin', 'cifar10', 20, 3))
+T = 100
+
+
+def rows(rounds=3):
+    """Yield the rows of the table as they are measured."""
+    peak = sgemm()
+    yield Row('sgemm, one thread', peak, 'GFLOP/s', '1536 x 1536 matrices, the limit for what follows')
+    for name, dataset, count, few in EVALUATIONS:
+        for row in evaluation(name, dataset, count, few, rounds, peak):
+            yield row
+    yield Row('two jobs against one', two_jobs(rounds), 'times', 'lenet_all, blocks of 100 images on engine.work')
+    yield Row('start-up', startup(rounds), 's', 'mc_eval.py from the shell to its first result, lenet_ip, 10 images')
+
+
+def clock(function):
+    start = time.time()
+    function()
+    return time.time() - start
+
+
+def sgemm(size=1536, times=5):
+    """The rate of single-precision matrix multiplication, the best of several."""
+    a = np.random.RandomState(0).rand(size, size).astype(np.float32)
+    return 2 * size ** 3 / min(clock(lambda: a @ a) for _ in range(times)) / 1e9
+
+
+def evaluation(name, dataset, count, few, rounds, peak):
+    """Rows for one net: T passes over `count` images, all layers each time and with the prefix kept."""
+    message = nets.mc(name, dataset, batch=count)
+    net = engine.load_net(message)
+    how = mc.plan(message, net)
+    images = np.random.RandomState(0).rand(*net.blobs[how.input].data.shape).astype(np.float32)
+    labels = np.zeros(count, int)
+
+    def naive():
+        mc.fill(net, how, images)
+        for _ in range(few):
+            net.forward()
+
+    def stream():
+        mc.sample(mc.stream(net, how, images, T), labels, 10)
+
+    net.forward()
+    times = [(clock(naive) * T / few, clock(stream)) for _ in range(rounds)]
+    slow, fast = (median(column) for column in zip(*times))
+    yield Row('%s, naive' % name, 1e6 * slow / count / T, 'us a pass', 'all layers in each of T=%d passes' % T)
+    yield Row('%s, stream' % name, 1e6 * fast / count / T, 'us a pass', 'with sums, errors and entropies')
+    yield Row('%s, stream against naive' % name, median(a / b for a, b in times), 'times', '')
+    rate = flops(net, how.first) * count * T / fast / 1e9
+    yield Row('%s, stochastic part' % name, rate, 'GFLOP/s', '%.0f%% of sgemm' % (100 * rate / peak))
+
+
+def flops(net, first):
+    """Floating-point operations an image of the layers from index `first` on: convolutions and inner products."""
+    total = 0
+    for name, layer in list(zip(net._layer_names, net.layers))[first:]:
+        if layer.type in ('Convolution', 'InnerProduct'):
+            top = net.blobs[net.top_names[name][0]].data
+            places = int(np.prod(top.shape[2:])) if top.ndim > 2 else 1
+            total += 2 * net.params[name][0].data.size * places
+    return total
+
+
+def two_jobs(rounds):
+    """How many times faster two processes are than one."""
+    def work(jobs):
+        def make():
+            message = nets.mc('lenet_all', 'mnist', batch=100)
+            net = engine.load_net(message)
+            how, images = mc.plan(message, net), np.zeros((100, 1, 28, 28), np.float32)
+            return lambda _: mc.sample(mc.stream(net, how, images, 20), np.zeros(100, int), 10).arrays()
+        return clock(lambda: list(engine.work(make, range(8), jobs)))
+
+    return median(work(1) / work(2) for _ in range(rounds))
+
+
+def startup(rounds):
+    """Seconds for a whole mc_eval.py on next to nothing."""
+    import tempfile
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    with tempfile.TemporaryDirectory() as folder:
+        weights, images = os.path.join(folder, 'w.caffemodel'), os.path.join(folder, 'x.npz')
+        engine.load_net(nets.deploy('lenet_ip', 'mnist')).save(weights)
+        np.savez(images, images=np.zeros((10, 1, 28, 28), np.uint8), labels=np.zeros(10, int))
+        command = [sys.executable, os.path.join(root, 'tools', 'mc_eval.py'), '--net', 'lenet_ip', '--weights', weights,
+                   '--data', images, '--T', '1', '--repeats', '1']
+        return median(clock(lambda: subprocess.run(command + ['--out', os.path.join(folder, str(k))], check=True,
+                                                   stdout=subprocess.DEVNULL)) for k in range(rounds))

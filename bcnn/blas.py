@@ -1,0 +1,60 @@
+"""How the BLAS library will compute: said in the environment, before numpy or caffe load it and read that once.
+
+OpenBLAS 0.3.13 (Debian 11) knows processors by model number and gives an unknown one its
+oldest kernels (Prescott, 2004): measured 28 GFLOP/s of sgemm instead of 97 (Haswell's
+kernels) or 143 (SkylakeX's) on one core of a Xeon of 2024. What a processor can do stands
+in its flags, so the kernels are asked for by those.
+"""
+
+import ctypes
+import os
+import re
+
+THREADS = ('OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_NUM_THREADS')
+NEEDS = (
+    ('SkylakeX', {'avx512f', 'avx512cd', 'avx512bw', 'avx512dq', 'avx512vl'}),
+    ('Haswell', {'avx2', 'fma', 'bmi2'}),
+    ('Sandybridge', {'avx'}),
+)
+
+
+def kernel(cpuinfo='/proc/cpuinfo'):
+    """The name of OpenBLAS's best kernels for this processor, or None to leave the choice to it."""
+    try:
+        with open(cpuinfo) as file:
+            flags = next((set(line.split(':')[1].split()) for line in file if line.startswith('flags')), set())
+    except OSError:
+        return None
+    return next((name for name, needed in NEEDS if needed <= flags), None)
+
+
+def prepare(threads=None):
+    """Set the number of threads (one unless given or set by the user) and the kernels, for this process and its children.
+
+    One thread: two processes of one thread beat one with two, and oversubscription is
+    ruinous. Without effect on a BLAS that is loaded already.
+    """
+    for variable in THREADS:
+        if threads:
+            os.environ[variable] = str(threads)
+        else:
+            os.environ.setdefault(variable, '1')
+    name = kernel()
+    if name:
+        os.environ.setdefault('OPENBLAS_CORETYPE', name)
+
+
+choose = prepare
+
+
+def loaded():
+    """(name, kernels) of the BLAS library in this process; OpenBLAS alone tells its kernels."""
+    with open('/proc/self/maps') as maps:
+        libraries = re.findall(r'\S*/lib(openblas|mkl|blis|atlas)\S*\.so\S*', maps.read())
+        maps.seek(0)
+        paths = re.findall(r'\S*/libopenblas\S*\.so\S*', maps.read())
+    if not paths:
+        return (libraries or ['unknown'])[0], None
+    library = ctypes.CDLL(paths[0])
+    library.openblas_get_corename.restype = ctypes.c_char_p
+    return 'openblas', library.openblas_get_corename().decode()

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Measure how fast MC evaluation is on this machine, as a table: side by side, interleaved, medians."""
+
+import argparse
+
+from launcher import start
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(description=__doc__, epilog='example: python tools/bench.py --rounds 5')
+    parser.add_argument('--rounds', type=int, default=3, help='repetitions of each measurement (default 3)')
+    return parser
+
+
+def run(args):
+    from bcnn import bench
+    from bcnn.errors import UserError
+    if args.rounds < 1:
+        raise UserError('--rounds is %d: it must be 1 or more' % args.rounds)
+    for row in bench.rows(args.rounds):
+        print('%-36s %10.2f %-10s %s' % row, flush=True)
+
+
+if __name__ == '__main__':
+    start(make_parser(), run)

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Write every net and solver of the paper to prototxt/, check that they are as the code says, or draw one."""
+
+import argparse
+import os
+
+from launcher import ROOT, start
+
+EXAMPLES = '''examples:
+  python tools/gen_prototxt.py                                    write all of prototxt/
+  python tools/gen_prototxt.py --check                            fail if a file differs from the code
+  python tools/gen_prototxt.py --net cifar10/nin --draw nin.png   a picture of one net'''
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--net', metavar='NAME', help='only this net: a name (nin) or a folder (mnist_4/lenet_ip)')
+    parser.add_argument('--to', metavar='FOLDER', default=os.path.join(ROOT, 'prototxt'),
+                        help='the folder to write to or to check (default: prototxt)')
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument('--check', action='store_true', help='write nothing; fail if the files differ from the code')
+    what.add_argument('--draw', metavar='FILE', help='write nothing but a picture of --net, to FILE.png or FILE.svg')
+    return parser
+
+
+def run(args):
+    if args.draw:
+        from bcnn import draw
+        draw.named(args.net, args.draw)
+        print('drawn: %s' % args.draw)
+        return
+    from bcnn import generate
+    if args.check:
+        print('%d files are as the code says' % generate.check(args.to, args.net))
+        return
+    changed = generate.write(args.to, args.net)
+    for path in changed:
+        print('written: %s' % os.path.join(args.to, path))
+    print('%d files written, all others are up to date' % len(changed))
+
+
+if __name__ == '__main__':
+    start(make_parser(), run)
