@@ -4,8 +4,10 @@ Absolute times are this machine's; the ratios and the shares of its sgemm rate a
 """
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import namedtuple
 from statistics import median
@@ -13,6 +15,7 @@ from statistics import median
 import numpy as np
 
 from . import engine, mc, nets
+from .data import records
 
 Row = namedtuple('Row', 'what value unit note')
 
@@ -29,6 +32,7 @@ def rows(rounds=3):
         for row in evaluation(name, dataset, count, few, rounds, peak):
             yield row
     yield Row('two jobs against one', two_jobs(rounds), 'times', 'lenet_all, blocks of 100 images on engine.work')
+    yield Row('float LMDB against a copy', lmdb_writing(rounds), 'times', 'written, hashed and synced; a plain copy synced')
     yield Row('start-up', startup(rounds), 's', 'mc_eval.py from the shell to its first result, lenet_ip, 10 images')
 
 
@@ -94,9 +98,29 @@ def two_jobs(rounds):
     return median(work(1) / work(2) for _ in range(rounds))
 
 
+def lmdb_writing(rounds, count=5000):
+    """How many times longer writing images as a float LMDB takes than copying the file it makes, both synced."""
+    images = np.random.RandomState(0).randn(count, 3, 32, 32).astype(np.float32)
+    labels = np.arange(count) % 10
+
+    def synced(action, path):
+        start = time.time()
+        action()
+        with open(path) as file:
+            os.fsync(file.fileno())
+        return time.time() - start
+
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        for k in range(rounds):
+            made, copy = os.path.join(folder, str(k), 'data.mdb'), os.path.join(folder, 'copy%d' % k)
+            ours = synced(lambda: records.write(os.path.dirname(made), [(images, labels)], 5), made)
+            ratios.append(ours / synced(lambda: shutil.copyfile(made, copy), copy))
+    return median(ratios)
+
+
 def startup(rounds):
     """Seconds for a whole mc_eval.py on next to nothing."""
-    import tempfile
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     with tempfile.TemporaryDirectory() as folder:
         weights, images = os.path.join(folder, 'w.caffemodel'), os.path.join(folder, 'x.npz')

@@ -29,7 +29,7 @@ def kernel(cpuinfo='/proc/cpuinfo'):
 
 
 def prepare(threads=None):
-    """Set the number of threads (one unless given or set by the user) and the kernels, for this process and its children.
+    """Set the number of threads (one unless given, or set by the user) and the kernels, for all that starts here.
 
     One thread: two processes of one thread beat one with two, and oversubscription is
     ruinous. Without effect on a BLAS that is loaded already.
@@ -42,9 +42,6 @@ def prepare(threads=None):
     name = kernel()
     if name:
         os.environ.setdefault('OPENBLAS_CORETYPE', name)
-
-
-choose = prepare
 
 
 def loaded():

@@ -159,12 +159,22 @@ def _compute(job, settings, folder, jobs):
     repetitions = [STANDARD] + (list(range(1, settings.repeats + 1)) if job.sampling else [])
     tasks = [(repetition, block) for repetition in repetitions for block in range(blocks)
              if not os.path.exists(block_path(folder, repetition, block))]
+    counts = np.zeros(2, np.int64)  # wrong, all
     cost = {task: _cost(task, job, settings) for task in tasks}
     with progress.bar(job.name, total=sum(cost.values()), unit='passes') as step:
         for task, arrays in engine.work(lambda: _worker(job, settings), tasks, min(jobs, len(tasks))):
             with files.atomic(block_path(folder, *task)) as temporary, open(temporary, 'wb') as file:
                 np.savez(file, **arrays)
-            step(cost[task])
+            step(cost[task], _running_error(counts, task, arrays, job, settings))
+
+
+def _running_error(counts, task, arrays, job, settings):
+    """What the bar says: the MC error of the blocks done just now, all repetitions together."""
+    if task[0] == STANDARD:
+        return ''
+    start, stop = _span(task[1], job, settings)
+    counts += int(arrays['wrong_probs'][-1]), stop - start
+    return 'MC error %.2f%%' % (100.0 * counts[0] / counts[1])
 
 
 def _span(block, job, settings):

@@ -1,0 +1,78 @@
+"""Small data sets of the real formats, and what several data tests need."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from bcnn.data import cifar, idx, obtain, table
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def mnist_bytes(count=50, seed=0):
+    """{file name: bytes} of a small set in MNIST's format."""
+    random = np.random.RandomState(seed)
+    found = {}
+    for split, n in (('train', count), ('t10k', count // 2)):
+        found['%s-images-idx3-ubyte' % split] = idx.write_images(random.randint(0, 256, (n, 1, 28, 28)))
+        found['%s-labels-idx1-ubyte' % split] = idx.write_labels(random.randint(0, 10, n))
+    return found
+
+
+def cifar_bytes(count=4, seed=0):
+    """{file name: bytes} of a small set in CIFAR-10's binary format."""
+    random = np.random.RandomState(seed)
+    return {name: cifar.write_records(random.randint(0, 256, (count, 3, 32, 32)), random.randint(0, 10, count))
+            for name in cifar.TRAIN_FILES + cifar.TEST_FILES}
+
+
+def source(files, places=(), packed=None):
+    """A table.Source of {name: bytes}; packed: {name: bytes of its .gz}."""
+    md5 = (lambda data: hashlib.md5(data).hexdigest())
+    return table.Source('a small set', tuple(
+        table.File(name, len(data), md5(data), hashlib.sha256(data).hexdigest(), md5(packed[name]) if packed else None)
+        for name, data in sorted(files.items())), tuple(places), 1 << 20)
+
+
+def put(folder, files):
+    """Write {name: bytes} into a folder; gives the folder's path."""
+    for name, data in files.items():
+        path = os.path.join(str(folder), name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'wb') as file:
+            file.write(data)
+    return str(folder)
+
+
+_real = {}
+
+
+def real(name):
+    """The real files of a source, {name: bytes}: from the user's downloads, or fetched once."""
+    if name not in _real:
+        _real[name] = obtain.obtain(name, table.SOURCES[name])[0]
+    return _real[name]
+
+
+def snapshot(folder):
+    """{relative path: sha256 or None for a folder} of everything in a folder, or None where there is none."""
+    if not os.path.isdir(str(folder)):
+        return None
+    found = {}
+    for place, folders, names in os.walk(str(folder)):
+        for name in folders:
+            found[os.path.relpath(os.path.join(place, name), str(folder))] = None
+        for name in names:
+            with open(os.path.join(place, name), 'rb') as file:
+                found[os.path.relpath(os.path.join(place, name), str(folder))] = hashlib.sha256(file.read()).hexdigest()
+    return found
+
+
+def python(code, *args, **options):
+    """A started process of this Python that runs `code` with the package importable; options are Popen's."""
+    options.setdefault('env', dict(os.environ, PYTHONPATH=os.pathsep.join([ROOT, os.path.join(ROOT, 'tests')])))
+    return subprocess.Popen([sys.executable, '-c', code] + [str(arg) for arg in args], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, universal_newlines=True, **options)
