@@ -42,7 +42,7 @@ def table(job, result, average='probs'):
     """The lines of a result for people."""
     count, T = result['config']['count'], result['config']['T']
     yield '%s on %d images, weights %s' % (job.name, count, os.path.relpath(job.weights))
-    yield '%-24s %-28s %8s %8s %8s' % ('', 'error %', 'NLL', 'Brier', 'ECE')
+    yield '%-24s %-34s %8s %8s %8s' % ('', 'error %', 'NLL', 'Brier', 'ECE')
     yield _row('Standard dropout', '%.2f' % result['standard']['error'], result['standard'])
     if 'mc' not in result:
         yield 'no MC dropout: %s' % ('not asked for' if result['config']['dropout'] else 'the net has no dropout layer')
@@ -69,4 +69,4 @@ def _spread(found):
 
 
 def _row(name, error, summary):
-    return '%-24s %-28s %8.4f %8.4f %8.4f' % (name, error, summary['nll'], summary['brier'], summary['ece'])
+    return '%-24s %-34s %8.4f %8.4f %8.4f' % (name, error, summary['nll'], summary['brier'], summary['ece'])

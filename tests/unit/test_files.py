@@ -124,7 +124,7 @@ def test_a_read_only_disk(small_disk):
 
 
 def test_an_error_about_another_file_is_not_called_ours(tmp_path):
-    error = PermissionError(13, 'Permission denied', '/root/secret')
+    error = PermissionError(13, 'Permission denied', '/some/secret')
     with pytest.raises(PermissionError) as caught, files.atomic(tmp_path / 'a'):
         raise error
     assert caught.value is error
