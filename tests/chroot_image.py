@@ -51,6 +51,7 @@ class Image:
 
     def __init__(self, folder, arguments):
         self.folder, self.arguments = folder, arguments
+        self.volumes = []
         self.environment, self.username, self.place, self.command = dict(ENVIRONMENT), 'root', '/', None
 
     def make_base(self, image, mirror):
@@ -70,6 +71,7 @@ class Image:
 
     def user(self, argument):
         self.username = argument
+        self.environment['HOME'] = '/home/' + argument
 
     def workdir(self, argument):
         self.place = argument
@@ -100,7 +102,9 @@ class Image:
 
     def execute(self, command, check=False):
         """Run a command inside, as the image's user, in a mount namespace that ends with it."""
-        script = ('mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && '
+        binds = ''.join('mount --bind %s %s && ' % (shlex.quote(host), shlex.quote(self.inside(place)))
+                        for host, place in self.volumes)
+        script = (binds + 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && '
                   'exec chroot --userspec="$1" "$0" /bin/sh -c \'cd "$0" && exec "$@"\' "$2" "${@:3}"')
         return subprocess.run(['unshare', '--mount', 'bash', '-c', script, self.folder, self.username, self.place] + command,
                               env=self.environment, check=check).returncode
@@ -120,6 +124,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--folder', required=True, help='where to build (must not exist; 2 GB)')
     parser.add_argument('--target', default='cpu')
+    parser.add_argument('--volume', action='append', default=[], metavar='HOST:PLACE', help="as docker run's -v")
     parser.add_argument('command', nargs=argparse.REMAINDER, help="default: the image's own command")
     args = parser.parse_args()
     if os.geteuid() != 0:
@@ -132,6 +137,10 @@ def main():
     for instruction, argument in steps:
         print('--> %s %s' % (instruction, ' '.join(argument.split())), flush=True)
         image.do(instruction, argument)
+    for volume in args.volume:
+        host, place = volume.split(':')
+        os.makedirs(image.inside(place), exist_ok=True)
+        image.volumes.append((os.path.abspath(host), place))
     sys.exit(image.execute(args.command or image.command))
 
 

@@ -1,6 +1,7 @@
 """Three layers of tests, by folder: unit (no Caffe), caffe (real Caffe, tiny nets), commands (whole tools)."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -12,6 +13,8 @@ sys.path.insert(0, ROOT)
 from bcnn import blas  # noqa: E402
 
 blas.prepare()  # as the tools compute; before a test imports numpy
+# Started in the background by a shell, SIGINT is ignored, and commands that tests start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import os
+import shutil
 import random
 import re
 import signal
@@ -190,6 +191,7 @@ def test_bad_files_of_the_users(tool, tmp_path, prepared):
     refused(tool, data, 'cifar10', '--from', here + '/test_batch.bin', parts=['test_batch.bin', 'short CIFAR record'])
 
 
+@pytest.mark.skipif(not shutil.which('npm'), reason='no npm here')
 def test_no_network(tool, tmp_path):
     env = dict(OFFLINE, BCNN_DOWNLOADS=str(tmp_path / 'downloads'), npm_config_cache=str(tmp_path / 'npm'))
     result = refused(tool, tmp_path / 'data', 'mnist', env=env,
