@@ -14,13 +14,17 @@ from statistics import median
 
 import numpy as np
 
-from . import engine, mc, nets
+from . import engine, files, mc, nets, results, solvers
 from .data import records
 
 Row = namedtuple('Row', 'what value unit note')
 
 # net, data set, images, passes of the naive way that are timed (each costs the same)
 EVALUATIONS = (('lenet_ip', 'mnist', 1000, 3), ('lenet_all', 'mnist', 200, 3), ('nin', 'cifar10', 20, 3))
+# the nets that the paper trains; dsn: its first stage, with the companions
+TRAINING = (('lenet_all', 'mnist', 20), ('lenet_ip', 'mnist', 20), ('lenet_none', 'mnist', 20), ('lenet_all', 'cifar10', 1),
+            ('lenet_ip', 'cifar10', 1), ('lenet_none', 'cifar10', 1), ('nin', 'cifar10', 1), ('dsn', 'cifar10', 1),
+            ('dsn_aug', 'cifar10', 1))
 T = 100
 
 
@@ -32,6 +36,9 @@ def rows(rounds=3):
         for row in evaluation(name, dataset, count, few, rounds, peak):
             yield row
     yield Row('two jobs against one', two_jobs(rounds), 'times', 'lenet_all, blocks of 100 images on engine.work')
+    for name, dataset, steps in TRAINING:
+        yield Row('training step, %s/%s' % (dataset, name), 1e3 * training_step(name, dataset, steps, rounds), 'ms',
+                  'forward, backward and update of a whole batch, one thread')
     yield Row('float LMDB against a copy', lmdb_writing(rounds), 'times', 'written, hashed and synced; a plain copy synced')
     yield Row('start-up', startup(rounds), 's', 'mc_eval.py from the shell to its first result, lenet_ip, 10 images')
 
@@ -96,6 +103,43 @@ def two_jobs(rounds):
         return clock(lambda: list(engine.work(make, range(8), jobs)))
 
     return median(work(1) / work(2) for _ in range(rounds))
+
+
+def training_step(name, dataset, steps, rounds):
+    """Seconds for one iteration of the published solver, on constant images: no time for reading data."""
+    solver = next(iter(solvers.stages(name, dataset).values()))
+    net = nets.train_test(name, dataset, companions=name.startswith('dsn'))
+    entry = nets.find(dataset, name)
+    layers = [layer for layer in net.layer if layer.type not in ('Data', 'Accuracy')]
+    net.ClearField('layer')
+    data = net.layer.add(name='data', type='DummyData', top=['data', 'label'])
+    for shape in ((entry.batch,) + entry.data.shape, (entry.batch,)):
+        data.dummy_data_param.shape.add(dim=shape)
+    net.layer.extend(layers)
+    for field in ('net', 'test_iter', 'test_interval', 'display', 'snapshot'):
+        solver.ClearField(field)
+    solver.net_param.CopyFrom(net)
+    with tempfile.TemporaryDirectory() as folder:
+        solver.snapshot_prefix = os.path.join(folder, 'unused')
+        loaded = engine.load_solver(solver)
+        loaded.step(1)
+        return median(clock(lambda: loaded.step(steps)) for _ in range(rounds)) / steps
+
+
+def machine():
+    """What computes here, in a line: processor, cores, BLAS."""
+    with open('/proc/cpuinfo') as file:
+        model = next((line.split(':')[1].strip() for line in file if line.startswith('model name')), 'unknown')
+    about = engine.describe()
+    return '%s, %d cores, %s %s' % (model, os.cpu_count(), about['blas'], about['blas_kernel'])
+
+
+def record(found, folder):
+    """Write the rows as the table `bench` of the recorded results."""
+    here = machine()
+    rows = [dict(row._asdict(), machine=here) for row in found]
+    with files.folder(folder), files.atomic(results.path(folder, 'bench')) as temporary, open(temporary, 'w') as file:
+        file.write(results.text('bench', rows))
 
 
 def lmdb_writing(rounds, count=5000):

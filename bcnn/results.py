@@ -1,0 +1,177 @@
+"""The recorded results: tidy CSV tables, a row a measurement, each with what computed it.
+
+The one place that knows their columns: bcnn.record writes them, analysis/ draws them. Standard
+library only.
+"""
+
+import csv
+import io
+import os
+from collections import OrderedDict, namedtuple
+
+from .errors import UserError
+
+# Kinds of values; a question mark allows an empty one.
+KINDS = {'text': str, 'int': int, 'float': float}
+
+# columns: name -> kind, in order. key: the columns that say which measurement a row is;
+# a second row with the same key has to have the same values.
+Table = namedtuple('Table', 'name about columns key')
+
+# What a row was measured on. seed: of the training; empty for weights from elsewhere.
+RUN = [('experiment', 'text'), ('dataset', 'text'), ('net', 'text'), ('fraction', 'text'), ('seed', 'int?')]
+# config: the first 8 hex digits of the SHA-256 of the configuration.
+PROVENANCE = [('config', 'text'), ('caffe', 'text?'), ('device', 'text?'), ('commit', 'text?'), ('profile', 'text?')]
+# average: of the T outputs as probs or scores, empty for Standard dropout, whose repetition is 0.
+METHOD = [('method', 'text'), ('average', 'text?'), ('T', 'int')]
+REPETITION = ('config', 'method', 'average', 'repetition')
+
+
+def _table(name, about, columns, key):
+    return name, Table(name, about, OrderedDict(RUN + columns + PROVENANCE), key)
+
+
+TABLES = OrderedDict([
+    _table('curves', 'test errors on the way of a training run (Figures 2 and 3)', [
+        ('stage', 'int'), ('iteration', 'int')] + METHOD + [
+        ('errors', 'int'), ('n', 'int'), ('lr', 'float'), ('train_loss', 'float')],
+        ('dataset', 'net', 'seed', 'stage', 'iteration', 'method', 'average', 'T', 'n')),
+    # weights: where they come from: trained, published or unknown; iterations: of all stages
+    _table('evaluations', 'Standard and MC test errors of final weights, a row a repetition (Table 1)', [
+        ('iterations', 'int?'), ('weights', 'text')] + METHOD + [
+        ('mode', 'text'), ('crops', 'int?'), ('mc_seed', 'int'), ('repetition', 'int'), ('errors', 'int'), ('n', 'int'),
+        ('nll', 'float'), ('brier', 'float'), ('ece', 'float'),
+        ('only_standard_right', 'int?'), ('only_mc_right', 'int?'), ('mcnemar_p', 'float?')], REPETITION),
+    _table('convergence', 'test errors after each of the T passes (Figure 4)',
+           METHOD + [('repetition', 'int'), ('t', 'int'), ('errors', 'int'), ('n', 'int')], REPETITION + ('t',)),
+    # confidence, accuracy: of the images in the bin; empty for an empty bin
+    _table('calibration', 'confidence and accuracy in bins of confidence (reliability)', METHOD + [
+        ('repetition', 'int'), ('bin', 'int'), ('bins', 'int'), ('count', 'int'), ('confidence', 'float?'),
+        ('accuracy', 'float?')], REPETITION + ('bin',)),
+    # errors_kept: expected, where images of equal uncertainty are rejected at random
+    _table('risk', 'errors left after rejecting the most uncertain images (risk-coverage)', METHOD + [
+        ('repetition', 'int'), ('measure', 'text'), ('rejected', 'int'), ('kept', 'int'), ('errors_kept', 'float'),
+        ('n', 'int')],
+        REPETITION + ('measure', 'rejected')),
+    _table('images', 'the most and the least uncertain test images', METHOD + [
+        ('repetition', 'int'), ('measure', 'text'), ('end', 'text'), ('rank', 'int'), ('image', 'int'),
+        ('label', 'int'),
+        ('standard', 'int'), ('standard_p', 'float'), ('mc', 'int'), ('mc_p', 'float'), ('uncertainty', 'float')],
+        REPETITION + ('measure', 'end', 'rank')),
+])
+# Pictures of the images above, once for all evaluations of a data set: bytes in base64, row by
+# row, the colours of a pixel together. No provenance: they are the data set's own pixels.
+THUMBNAILS = Table('thumbnails', 'the pixels of those images', OrderedDict([
+    ('dataset', 'text'), ('image', 'int'), ('height', 'int'), ('width', 'int'), ('channels', 'int'),
+    ('pixels', 'text')]),
+    ('dataset', 'image'))
+TABLES['thumbnails'] = THUMBNAILS
+# Speed on one machine, which tools/bench.py --record replaces as a whole.
+TABLES['bench'] = Table('bench', 'how fast things are on the machine that measured', OrderedDict([
+    ('what', 'text'), ('value', 'float'), ('unit', 'text'), ('note', 'text?'), ('machine', 'text')]), ('what',))
+PROVENANCE_COLUMNS = tuple(name for name, _ in PROVENANCE) + ('experiment', 'fraction')
+
+
+def path(folder, name):
+    return os.path.join(folder, name + '.csv')
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+def read(folder, name):
+    """The rows of a table as dictionaries, None for an empty value; [] where there is no file.
+
+    Anything wrong with the file is a UserError of one line: file, line, problem.
+    """
+    table, where = TABLES[name], path(folder, name)
+    if not os.path.exists(where):
+        return []
+    with open(where, newline='', encoding='utf-8') as file:
+        return _parse(table, csv.reader(file, strict=True), where)
+
+
+def _parse(table, reader, where):
+    rows, seen, line = [], {}, 1
+    try:
+        for cells in reader:
+            line = reader.line_num
+            if line == 1:
+                _check_header(table, cells)
+                continue
+            row = _row(table, cells)
+            key = key_of(table, row)
+            if key in seen:
+                raise ValueError('the same measurement as line %d' % seen[key])
+            seen[key] = line
+            rows.append(row)
+    except (ValueError, csv.Error) as error:  # bytes that are no UTF-8 raise a ValueError too
+        raise UserError('%s, line %d: %s' % (where, max(line, reader.line_num), error))
+    if reader.line_num == 0:
+        raise UserError('%s, line 1: empty, without a header' % where)
+    return rows
+
+
+def _check_header(table, cells):
+    wanted = list(table.columns)
+    if cells == wanted:
+        return
+    missing = [name for name in wanted if name not in cells]
+    extra = [name for name in cells if name not in wanted]
+    problem = 'columns in another order'
+    if missing or extra:
+        problem = 'no column %s' % missing[0] if missing else 'unknown column %s' % extra[0]
+    raise ValueError('%s; the columns are %s' % (problem, ','.join(wanted)))
+
+
+def _row(table, cells):
+    if len(cells) != len(table.columns):
+        raise ValueError('%d values, there are %d columns' % (len(cells), len(table.columns)))
+    return OrderedDict((name, _value(name, kind, cell)) for (name, kind), cell in zip(table.columns.items(), cells))
+
+
+def _value(name, kind, cell):
+    if not cell:
+        if kind.endswith('?'):
+            return None
+        raise ValueError('%s is empty' % name)
+    try:
+        value = KINDS[kind.rstrip('?')](cell)
+        if isinstance(value, float) and value - value != 0:
+            raise ValueError
+    except ValueError:
+        raise ValueError('%s is %r, not a %s'
+                         % (name, cell, {'int': 'whole number', 'float': 'number'}[kind.rstrip('?')]))
+    if name in ('n', 'errors', 'kept', 'count', 'iteration', 't') and value < 0:
+        raise ValueError('%s is %r, below zero' % (name, cell))
+    return value
+
+
+def key_of(table, row):
+    """What a row measures, as a tuple."""
+    return tuple(row[name] for name in table.key)
+
+
+# --- writing -----------------------------------------------------------------------------------
+
+def text(name, rows):
+    """The bytes of a table: rows in order of their key, numbers always written the same way."""
+    table = TABLES[name]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator='\n')
+    writer.writerow(list(table.columns))
+    for row in sorted(rows, key=lambda row: order(table, row)):
+        writer.writerow([cell(row[column]) for column in table.columns])
+    return out.getvalue()
+
+
+def cell(value):
+    """How a value is written: floats with six significant digits."""
+    if value is None:
+        return ''
+    return '%.6g' % value if isinstance(value, float) else str(value)
+
+
+def order(table, row):
+    """A sort key: data set, net, seed, then the table's key; empty values first."""
+    names = [name for name in ('dataset', 'net', 'seed') if name in table.columns] + list(table.key)
+    return [(row[name] is not None, row[name] if row[name] is not None else 0) for name in names]

@@ -1,0 +1,157 @@
+"""Small result sets whose right picture and verdict are known, as the recorder would have written them."""
+
+import base64
+import os
+import sys
+from collections import OrderedDict
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ANALYSIS = os.path.join(ROOT, 'analysis')
+for place in (ROOT, ANALYSIS):
+    if place not in sys.path:
+        sys.path.insert(0, place)
+
+from bcnn import paper, results  # noqa: E402
+
+PROVENANCE = OrderedDict(caffe='1.0.0', device='cpu', commit='abcdef0123', profile='cpu')
+
+
+class Synthetic:
+    """Rows of all tables, added run by run."""
+
+    def __init__(self):
+        self.rows = {name: [] for name in results.TABLES}
+
+    def add(self, name, **values):
+        columns = results.TABLES[name].columns
+        if 'experiment' in columns:
+            values = dict(PROVENANCE, experiment=paper.experiment_of(values['dataset'], values['net']),
+                          fraction=paper.fraction_of(values['dataset']), **values)
+        assert set(values) == set(columns), set(values) ^ set(columns)
+        self.rows[name].append(OrderedDict((column, values[column]) for column in columns))
+
+    def curve(self, dataset, net, method, points, seed=1, T=50, n=10000, stage=1):
+        """points: {iteration: errors}"""
+        averages = (('probs', 0), ('scores', 7)) if method == 'mc' else ((None, 0),)  # 7, so that a mix-up is seen
+        for iteration, errors in points.items():
+            for average, more in averages:
+                self.add('curves', dataset=dataset, net=net, seed=seed, stage=stage, iteration=iteration, method=method,
+                         average=average, T=T if method == 'mc' else 0, errors=errors + more, n=n, lr=0.01,
+                         train_loss=0.5,
+                         config='c-%s-%s-%d' % (dataset, net, seed))
+        return self
+
+    def evaluation(self, dataset, net, standard, curves, seed=None, weights='published', iterations=None, n=10000,
+                   p=0.01, config=None):
+        """standard: errors; curves: of each repetition the errors after each pass; p: of all, or of each."""
+        T = len(curves[0])
+        run = dict(dataset=dataset, net=net, seed=seed, config=config or 'e-%s-%s-%s' % (dataset, net, seed))
+        kinds = [dict(method='standard', average=None, T=0, repetition=0)]
+        kinds += [dict(method='mc', average=average, T=T, repetition=k) for average in ('probs', 'scores')
+                  for k in range(1, len(curves) + 1)]
+        for kind in kinds:
+            errors = standard if kind['method'] == 'standard' else curves[kind['repetition'] - 1][-1]
+            errors += 5 if kind['average'] == 'scores' else 0  # so that a mix-up is seen
+            ps = p if isinstance(p, list) else [p] * len(curves)
+            paired = dict(only_standard_right=20, only_mc_right=40,
+                          mcnemar_p=ps[kind['repetition'] - 1]) if kind['method'] == 'mc' else dict(
+                only_standard_right=None, only_mc_right=None, mcnemar_p=None)
+            self.add('evaluations', iterations=iterations, weights=weights, mode='stream', crops=None, mc_seed=1,
+                     errors=errors, n=n,
+                     nll=0.4, brier=0.2, ece=0.07 if kind['method'] == 'standard' else 0.02,
+                     **dict(run, **dict(kind, **paired)))
+            self._bins(run, kind)
+            if kind['average'] != 'scores':
+                self._risk(run, kind, errors, n)
+        for k, curve in enumerate(curves, 1):
+            for t, errors in enumerate(curve, 1):
+                for average, more in (('probs', 0), ('scores', 5)):
+                    self.add('convergence', method='mc', average=average, T=T, repetition=k, t=t, errors=errors + more,
+                             n=n, **run)
+        self._images(run, T)
+        return self
+
+    def _bins(self, run, kind):
+        for b in range(15):
+            centre = (b + 0.5) / 15
+            accuracy = centre if kind['method'] == 'mc' else 0.8 * centre
+            count = 100 if b >= 5 else 5 if b == 4 else 0
+            self.add('calibration', bin=b, bins=15, count=count, confidence=centre if count else None,
+                     accuracy=accuracy if count else None, **dict(run, **kind))
+
+    def _risk(self, run, kind, errors, n):
+        names = ['max_prob', 'entropy']
+        names += ['mutual_information', 'variation_ratio'] if kind['method'] == 'mc' else []
+        for k, measure in enumerate(names):
+            for rejected in (0, 10, 20, 50, 90):
+                self.add('risk', measure=measure, rejected=rejected, kept=n * (100 - rejected) // 100,
+                         errors_kept=errors * (1 - rejected / 100.0) ** (2 + k), n=n, **dict(run, **kind))
+
+    def _images(self, run, T):
+        base = paper.base_of(run['dataset'])
+        height, channels = (28, 1) if base == 'mnist' else (32, 3)
+        for end, first in (('most', 0), ('least', 100)):
+            for rank in range(1, 9):
+                self.add('images', method='mc', average='probs', T=T, repetition=1, measure='entropy', end=end,
+                         rank=rank, image=first + rank,
+                         label=rank % 10, standard=3, standard_p=0.5, mc=rank % 10, mc_p=0.9, uncertainty=1.0 / rank,
+                         **run)
+                if not any(row['dataset'] == base and row['image'] == first + rank for row in self.rows['thumbnails']):
+                    pixels = bytes(bytearray((first + 7 * rank + i) % 256 for i in range(height * height * channels)))
+                    self.add('thumbnails', dataset=base, image=first + rank, height=height, width=height,
+                             channels=channels,
+                             pixels=base64.b64encode(pixels).decode())
+
+    def step(self, dataset, net, milliseconds):
+        """A measured training step."""
+        self.add('bench', what='training step, %s/%s' % (dataset, net), value=float(milliseconds), unit='ms', note=None,
+                 machine='a machine')
+
+    def write(self, folder):
+        """Writes the tables; gives the folder as text."""
+        for name, rows in self.rows.items():
+            if rows:
+                with open(results.path(str(folder), name), 'w', newline='') as file:
+                    file.write(results.text(name, rows))
+        return str(folder)
+
+    def tables(self):
+        """The data frames, as if written and read."""
+        import common
+        return {name: common.frame(name, rows) for name, rows in self.rows.items()}
+
+
+LOG = [step * 10 ** power for power in range(2, 8) for step in (1, 2, 5)]
+
+
+def points(last, first, floor, rise=0.0, low=20000):
+    """{iteration: errors}: falls from `first` towards `floor`, and grows by `rise` errors a decade after `low`."""
+    import math
+    return OrderedDict((i, int(round(floor + (first - floor) * (100.0 / i) ** 0.8
+                                     + rise * max(0.0, math.log10(i / float(low))))))
+                       for i in LOG if i <= last)
+
+
+def whole_paper(seeds=(1, 2, 3), length=1.0):
+    """All experiments with the paper's outcome; length: share of the paper's schedules."""
+    made = Synthetic()
+    for dataset, full, scale in (('mnist', 10000000, 1), ('cifar10', 100000, 15)):
+        last = int(full * length)
+        for net, method, first, floor in (('lenet_all', 'standard', 3000, 300), ('lenet_all', 'mc', 1500, 50),
+                                          ('lenet_ip', 'standard', 900, 85),
+                                          ('lenet_ip', 'mc', 950, 82), ('lenet_none', 'standard', 800, 110)):
+            for seed in seeds:
+                made.curve(dataset, net, method, points(last, min(first * scale, 8000), floor * scale + 3 * seed), seed)
+    for k, dataset in enumerate(('mnist_4', 'mnist_32'), 1):
+        for net, method, rise in (('lenet_ip', 'standard', 30.0 * k), ('lenet_all', 'mc', 25.0 * (k - 1))):
+            for seed in seeds:
+                errors = points(int(1e6 * length), 2000, 150 * k + 2 * seed, rise, low=int(20000 * length))
+                made.curve(dataset, net, method, errors, seed, T=10)
+    for net, standard, final in (('nin', 1043, 1027), ('dsn', 937, 930), ('dsn_aug', 795, 771)):
+        curves = [[final + 4 * k - 8 + int(300.0 / t) for t in range(1, 101)] for k in range(5)]
+        published = net == 'nin'
+        made.evaluation('cifar10', net, standard, curves, seed=None if published else 1,
+                        weights='published' if published else 'trained',
+                        iterations=None if published else int(200000 * length))
+    made.step('mnist', 'lenet_all', 33)
+    return made

@@ -1,0 +1,59 @@
+"""The kernels asked of OpenBLAS, from what a processor says of itself, and that OpenBLAS takes them."""
+
+import os
+import subprocess
+import sys
+
+import numpy  # noqa: F401  (loads the BLAS)
+import pytest
+
+from bcnn import blas
+from conftest import ROOT
+
+AVX512 = 'avx avx2 fma bmi2 avx512f avx512cd avx512bw avx512dq avx512vl'
+
+
+@pytest.mark.parametrize('flags, name', [
+    ('fpu sse2 ' + AVX512, 'SkylakeX'),
+    ('fpu avx avx2 fma bmi2 avx512f', 'Haswell'),  # a part of AVX-512 is not enough
+    ('fpu avx avx2 fma bmi2', 'Haswell'),
+    ('fpu avx', 'Sandybridge'),
+    ('fpu sse2', None),
+])
+def test_kernels_by_flags(tmp_path, flags, name):
+    path = tmp_path / 'cpuinfo'
+    path.write_text('processor\t: 0\nmodel name\t: x\nflags\t\t: %s\nbugs\t\t:\n' % flags)
+    assert blas.kernel(str(path)) == name
+
+
+def test_no_cpuinfo_leaves_the_choice_to_openblas(tmp_path):
+    assert blas.kernel(str(tmp_path / 'none')) is None
+    (tmp_path / 'arm').write_text('Features : fp asimd\n')
+    assert blas.kernel(str(tmp_path / 'arm')) is None
+
+
+def environment_after(call, **env):
+    code = 'import os; from bcnn import blas; %s; print([os.environ.get(n) for n in ("OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE")])' % call
+    clean = {name: value for name, value in os.environ.items() if name not in blas.THREADS + ('OPENBLAS_CORETYPE',)}
+    return eval_list(subprocess.run([sys.executable, '-c', code], cwd=ROOT, env=dict(clean, **env), check=True,
+                                    stdout=subprocess.PIPE, universal_newlines=True).stdout)
+
+
+def eval_list(text):
+    return [None if part.strip() == 'None' else part.strip().strip("'") for part in text.strip().strip('[]').split(',')]
+
+
+def test_one_thread_unless_asked_for():
+    assert environment_after('blas.prepare()') == ['1', blas.kernel()]
+    assert environment_after('blas.prepare(3)') == ['3', blas.kernel()]
+
+
+def test_the_users_choice_holds():
+    assert environment_after('blas.prepare()', OPENBLAS_NUM_THREADS='2', OPENBLAS_CORETYPE='Nehalem') == ['2', 'Nehalem']
+
+
+def test_openblas_takes_the_kernels():
+    library, kernels = blas.loaded()
+    if library != 'openblas' or not blas.kernel():
+        pytest.skip('no OpenBLAS in this process')
+    assert kernels == os.environ['OPENBLAS_CORETYPE']
