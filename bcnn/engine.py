@@ -39,6 +39,9 @@ TRAIN, TEST = caffe.TRAIN, caffe.TEST
 
 # --- child processes that Caffe may abort --------------------------------------------------
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)  # passed on to children
+
+
 def call(function, *args):
     """What function(*args) returns, computed in a forked child; raises what it raises.
 
@@ -57,16 +60,19 @@ def work(make, tasks, jobs):
     end the other children.
     """
     tasks = iter(tasks)
-    children = [_Child(make) for _ in range(jobs)]
+    children = []
     with _signals_passed_to(children) as signals:
         try:
+            for _ in range(jobs):
+                children.append(_Child(make))
             idle, busy = list(children), {}
             while True:
                 for number in signals:  # nothing new is begun after one
                     _raise_death(-number, '')
                 for task in itertools.islice(tasks, len(idle)):
                     child = idle.pop()
-                    child.pipe.send((task,))
+                    with contextlib.suppress(ConnectionError):  # it died: receive() tells why
+                        child.pipe.send((task,))
                     busy[child.pipe] = child, task
                 if not busy:
                     return
@@ -87,14 +93,20 @@ class _Child:
         self.log = tempfile.TemporaryFile()
         self.pipe, inner = context.Pipe()
         self.process = context.Process(target=_serve, args=(inner, self.pipe, self.log.fileno(), os.getpid(), make))
-        self.process.start()
+        # A signal for a child that has no handlers of its own yet waits for them: Python forgets
+        # those that come before a fork is complete.
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         inner.close()
 
     def receive(self):
         """The result of the task in hand; raises what went wrong."""
         try:
             result, error, trace = self.pipe.recv()
-        except EOFError:
+        except (EOFError, ConnectionError):  # a reset where it died with its task unread
             self.process.join()
             self.log.seek(0)
             _raise_death(self.process.exitcode, self.log.read().decode('utf-8', 'replace'))
@@ -125,6 +137,7 @@ def _serve(pipe, parents_end, log, parent, make):
     faulthandler.disable()  # pytest's; the log has the cause
     function = None
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         for task in iter(pipe.recv, ()):
             try:
                 function = function or make()
@@ -135,7 +148,10 @@ def _serve(pipe, parents_end, log, parent, make):
                 pipe.send(outcome)
             except Exception as error:  # a result or an exception that cannot be pickled
                 pipe.send((None, RuntimeError('%r cannot leave the Caffe process: %s' % (outcome[:2], error)), outcome[2]))
-    except (EOFError, OSError, KeyboardInterrupt):
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except (EOFError, OSError):
         pass  # the parent has gone, or is going
     finally:
         with contextlib.suppress(OSError, ValueError):
@@ -163,7 +179,7 @@ def _signals_passed_to(children):
                 os.kill(child.process.pid, number)
 
     try:
-        old = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
+        old = {number: signal.signal(number, forward) for number in SIGNALS}
     except ValueError:  # not the main thread, which alone gets signals
         old = {}
     try:
@@ -223,7 +239,11 @@ def require_device(gpu=None):
         raise UserError('GPU %d cannot be used: %s' % (gpu, error))
 
 
+_opened = set()  # the GPUs that this process has opened
+
+
 def _open_gpu(gpu):
+    _opened.add(gpu)
     caffe.set_device(gpu)
     caffe.set_mode_gpu()
 
@@ -273,7 +293,13 @@ def load_solver(solver):
 
 
 def _try(name, load, *args):
-    """Do load(*args) in a child; what goes wrong there is raised here with the name of the file."""
+    """Do load(*args) in a child; what goes wrong there is raised here with the name of the file.
+
+    Not where a GPU is open: a fork of this process cannot use it. What Caffe aborts on then ends
+    this process, which is a child of the one that reports it.
+    """
+    if _opened:
+        return
     try:
         call(_forget, load, *args)
     except (CaffeError, RuntimeError) as error:

@@ -18,7 +18,7 @@ from collections import OrderedDict, namedtuple
 
 import numpy as np
 
-from . import engine, files, images, mc, metrics, progress, prototxt
+from . import engine, files, images, mc, metrics, progress, prototxt, runs
 from .errors import UserError
 
 # What to evaluate. standard, sampling: net messages for the two kinds of pass, sampling None
@@ -71,7 +71,7 @@ def run(job, settings, folder, jobs=1):
         _settle_config(job, settings, folder)
         _compute(job, settings, folder, jobs)
         result = assemble(folder, settings.repeats)
-        _write_json(os.path.join(folder, 'result.json'), result)
+        runs.write_json(os.path.join(folder, 'result.json'), result)
     return result
 
 
@@ -119,33 +119,15 @@ def key(job, settings):
 
 def _settle_config(job, settings, folder):
     """Write config.json, or refuse a folder that has another one, with the differences."""
-    mine, path = config(job, settings), os.path.join(folder, 'config.json')
-    if os.path.exists(path):
-        theirs = read_json(path)
-        differences = ['%s %s, here %s' % (name, theirs.get(name), mine[name]) for name in mine if theirs.get(name) != mine[name]]
-        if differences:
-            raise UserError('%s holds another evaluation (%s): choose another --out' % (folder, '; '.join(differences)))
-    else:
-        _write_json(path, mine)
-        _write_json(os.path.join(folder, 'provenance.json'), engine.describe())
-
-
-def read_json(path):
-    """The dictionary in a JSON file of ours; one line if it is damaged."""
-    try:
-        with open(path) as file:
-            found = json.load(file)
-        if isinstance(found, dict):
-            return found
-        raise ValueError('not an object')
-    except ValueError as error:
-        raise UserError('%s: damaged (%s): remove it, or choose another --out' % (path, error))
-
-
-def _write_json(path, value):
-    with files.atomic(path) as temporary, open(temporary, 'w') as file:
-        json.dump(value, file, indent=1)
-        file.write('\n')
+    mine, path = config(job, settings), os.path.join(folder, runs.CONFIG)
+    theirs = runs.read_json(path)
+    if theirs is None:
+        runs.write_json(os.path.join(folder, runs.PROVENANCE), runs.provenance(engine.describe()))
+        runs.write_json(path, mine)
+        return
+    different = runs.differences(theirs, mine)
+    if different:
+        raise UserError('%s holds another evaluation (%s): choose another --out' % (folder, '; '.join(different)))
 
 
 # --- the blocks ------------------------------------------------------------------------------
@@ -247,16 +229,16 @@ def _passes_a_view(settings):
 
 def assemble(folder, repeats):
     """The result of all blocks in a folder; writes images.npz and images.csv beside them."""
-    about = read_json(os.path.join(folder, 'config.json'))
+    about = runs.read_json(os.path.join(folder, runs.CONFIG))
     blocks = -(-about['count'] // about['batch'])
     plain = _gather(folder, STANDARD, blocks)
     labels = plain['labels']
     result = OrderedDict([('config', about), ('standard', metrics.summary(plain['probs'], labels))])
     stored = OrderedDict([('labels', labels), ('standard_probs', plain['probs'])])
     if about['mc_net']:
-        runs = [_gather(folder, repetition, blocks) for repetition in range(1, repeats + 1)]
-        result['mc'] = OrderedDict((average, _repetitions(runs, average, plain, about['T'])) for average in AVERAGES)
-        stored.update(_per_image(runs, about['T']))
+        sums = [_gather(folder, repetition, blocks) for repetition in range(1, repeats + 1)]
+        result['mc'] = OrderedDict((average, _repetitions(sums, average, plain, about['T'])) for average in AVERAGES)
+        stored.update(_per_image(sums, about['T']))
         result['uncertainty'] = OrderedDict((name, float(stored[name][0].mean())) for name in UNCERTAINTY)
     with files.atomic(os.path.join(folder, 'images.npz')) as temporary, open(temporary, 'wb') as file:
         np.savez(file, **stored)
@@ -278,24 +260,24 @@ def _gather(folder, repetition, blocks):
             else np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _repetitions(runs, average, plain, T):
+def _repetitions(sums, average, plain, T):
     """For one way of averaging: Table 1's figures, Figure 4's (the error after each pass), and repetition 1 in detail."""
     labels = plain['labels']
-    curves = [100.0 * run['wrong_' + average] / len(labels) for run in runs]
+    curves = [100.0 * one['wrong_' + average] / len(labels) for one in sums]
     errors = [float(curve[-1]) for curve in curves]
     return OrderedDict([
-        ('repetitions', len(runs)), ('error', errors), ('mean', float(np.mean(errors))),
+        ('repetitions', len(sums)), ('error', errors), ('mean', float(np.mean(errors))),
         ('std', float(np.std(errors, ddof=1)) if len(errors) > 1 else None), ('lowest', min(errors)),
         ('curve', [[round(float(value), 6) for value in curve] for curve in curves]),
-        ('summary', metrics.summary(averaged(runs[0], average, T), labels)),
-        ] + _comparison(plain['probs'], averaged(runs[0], average, T), labels))
+        ('summary', metrics.summary(averaged(sums[0], average, T), labels)),
+        ] + _comparison(plain['probs'], averaged(sums[0], average, T), labels))
 
 
-def averaged(run, average, T):
+def averaged(one, average, T):
     """The predictive probabilities: the mean of T softmax rows, or the softmax of the mean of T rows of scores."""
     if average == 'probs':
-        return run['probs'] / T
-    scores = run['scores'] / T
+        return one['probs'] / T
+    scores = one['scores'] / T
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
@@ -313,17 +295,17 @@ def _comparison(standard, probs, labels):
 UNCERTAINTY = ('entropy', 'expected_entropy', 'mutual_information', 'variation_ratio')
 
 
-def _per_image(runs, T):
-    probs = np.stack([run['probs'] / T for run in runs]).astype(np.float32)
-    expected = np.stack([run['entropy'] / T for run in runs])
-    variance = np.stack([run['squares'] / T for run in runs]) - probs.astype(np.float64) ** 2
+def _per_image(sums, T):
+    probs = np.stack([one['probs'] / T for one in sums]).astype(np.float32)
+    expected = np.stack([one['entropy'] / T for one in sums])
+    variance = np.stack([one['squares'] / T for one in sums]) - probs.astype(np.float64) ** 2
     return OrderedDict([
-        ('mc_probs', probs), ('mc_scores', np.stack([run['scores'] / T for run in runs]).astype(np.float32)),
+        ('mc_probs', probs), ('mc_scores', np.stack([one['scores'] / T for one in sums]).astype(np.float32)),
         # of the mean probability; the sample variance has T - 1 degrees of freedom
         ('mc_standard_error', np.sqrt(np.maximum(variance, 0) / max(T - 1, 1)).astype(np.float32)),
         ('entropy', metrics.entropy(probs)), ('expected_entropy', expected),
         ('mutual_information', np.maximum(metrics.entropy(probs) - expected, 0)),
-        ('variation_ratio', np.stack([metrics.variation_ratio(run['votes']) for run in runs]))])
+        ('variation_ratio', np.stack([metrics.variation_ratio(one['votes']) for one in sums]))])
 
 
 def _write_csv(path, stored):

@@ -18,7 +18,9 @@ import fcntl
 import glob
 import json
 import os
+import re
 import socket
+import subprocess
 import time
 
 from . import files
@@ -28,7 +30,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RUNS = os.path.join(ROOT, 'runs')
 FINAL = 'final.caffemodel'
 CONFIG, PROVENANCE, CURVE, STATUS = 'config.json', 'provenance.json', 'curve.csv', 'status.json'
-DIVERGED, DONE, LOCK, SNAPSHOTS = 'diverged.json', 'done.json', 'lock', 'snapshots'
+DIVERGED, DONE, LOCK = 'diverged.json', 'done.json', 'lock'
+SNAPSHOTS, STATE = 'snapshots', 'state.json'
+SNAPSHOT = re.compile(r'stage(\d+)-(\d{8,})$')
 
 
 def folder(dataset, net, seed, runs=RUNS):
@@ -49,6 +53,16 @@ def find(runs=RUNS):
     """The folders of all training runs, in order of name."""
     return sorted(os.path.dirname(path) for path in glob.glob(os.path.join(glob.escape(runs), '*', CONFIG))
                   if os.path.exists(os.path.join(os.path.dirname(path), PROVENANCE)))
+
+
+def stored(run):
+    """[(stage, iteration, path)] of the snapshots in a run's folder, oldest first."""
+    place = os.path.join(run, SNAPSHOTS)
+    names = os.listdir(place) if os.path.isdir(place) else ()
+    found = [(SNAPSHOT.match(name), os.path.join(place, name)) for name in names]
+    # One that is half removed has lost its state first.
+    return sorted((int(match.group(1)), int(match.group(2)), path) for match, path in found
+                  if match and os.path.exists(os.path.join(path, STATE)))
 
 
 # --- one process a run -----------------------------------------------------------------------
@@ -144,6 +158,14 @@ def write_json(path, value):
     with files.atomic(path) as temporary, open(temporary, 'w') as file:
         json.dump(value, file, indent=1)
         file.write('\n')
+
+
+def provenance(about):
+    """What computes a run: `about` from engine.describe() without paths, and the commit; nothing of this machine."""
+    git = subprocess.run(['git', '-C', ROOT, 'rev-parse', 'HEAD'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         universal_newlines=True) if os.path.exists(os.path.join(ROOT, '.git')) else None
+    commit = git.stdout.strip() if git and git.returncode == 0 else None
+    return dict({name: value for name, value in about.items() if name != 'caffe_path'}, commit=commit)
 
 
 def differences(theirs, mine):

@@ -1,0 +1,56 @@
+"""The state of all training runs, from the files in their folders."""
+
+import os
+import time
+
+from . import curve, runs, watch
+from .errors import UserError
+
+
+def lines(place=runs.RUNS):
+    """A line a run for people, after a heading."""
+    found = runs.find(place)
+    if not found:
+        raise UserError('%s: no training runs here: start one with tools/train.py' % place)
+    width = max(len(os.path.basename(run)) for run in found)
+    form = '%%-%ds  %%-26s %%-22s %%-34s %%10s  %%s' % width
+    yield form % ('run', 'state', 'iteration', 'last test error', 'speed', 'left')
+    for run in found:
+        yield (form % ((os.path.basename(run),) + row(run))).rstrip()
+
+
+def row(run):
+    """(state, iteration, last errors, speed, time left) of a run, as text."""
+    try:
+        config = runs.read_json(os.path.join(run, runs.CONFIG))
+        now = runs.read_json(os.path.join(run, runs.STATUS)) or {}
+        rows = curve.read(os.path.join(run, runs.CURVE))
+    except UserError as error:
+        return 'damaged', '', str(error), '', ''
+    holder, targets = runs.holder(run), config['iterations']
+    stage, iteration = _place(run, now if holder else {})
+    speed = now.get('iterations_a_second') if holder else None
+    errors = '%s at %d' % (curve.percent(rows[-1]), rows[-1].iteration) if rows else ''
+    left = sum(targets[stage - 1:]) - iteration
+    where = '%s%d of %d' % ('stage %d, ' % stage if len(targets) > 1 else '', iteration, targets[stage - 1])
+    return (_state(run, holder, now), where, errors,
+            watch.rate(speed) if speed else '', watch.clock(left / speed) if speed else '')
+
+
+def _place(run, now):
+    """(stage, iteration) where a running process is, or the last snapshot of one that is not."""
+    if now.get('stage'):
+        return now['stage'], now['iteration']
+    return (runs.stored(run) or [(1, 0, None)])[-1][:2]
+
+
+def _state(run, holder, now):
+    if holder:
+        doing = 'measuring' if now.get('measuring') else 'running'
+        # A process that waits for a stopped terminal or a dead disk holds the lock, but goes nowhere.
+        silent = time.time() - now.get('time', time.time())
+        return '%s, process %d%s' % (doing, holder[0], '?' if doing == 'running' and silent > 600 else '')
+    if os.path.exists(os.path.join(run, runs.DONE)):
+        return 'done'
+    diverged = runs.read_json(os.path.join(run, runs.DIVERGED))
+    return 'diverged at %d' % diverged['iteration'] if diverged else 'stopped'

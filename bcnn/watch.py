@@ -1,0 +1,111 @@
+"""What a training run shows: a bar on a terminal, a line a minute elsewhere, and status.json for tools/status.py."""
+
+import contextlib
+import os
+import sys
+import time
+
+from . import progress, runs
+
+BAR, LINE, STATUS = 0.5, 60.0, 10.0  # seconds between two updates of each
+
+
+class Watch:
+    """Follows a run through its stages; `step` is called at each iteration and nearly always does nothing."""
+
+    def __init__(self, run, targets):
+        self.run, self.targets = run, targets
+        self.started, self.steps, self.paused = time.time(), 0, 0.0
+        self.bar = self._new_bar() if sys.stderr.isatty() else None
+        self.next = self.next_status = self.started  # the first step shows that it runs
+        self.next_line = self.started + LINE
+        self.stage = self.iteration = 0
+
+    def _new_bar(self):
+        from tqdm import tqdm
+        return tqdm(total=sum(self.targets), desc=os.path.basename(self.run), leave=False, file=sys.stderr,
+                    bar_format='{percentage:3.0f}%|{bar}| {desc}')
+
+    def _draw(self, text):
+        self.bar.n = self._done()
+        self.bar.set_description_str('%s: %s' % (os.path.basename(self.run), text))
+
+    def at(self, stage, iteration):
+        """A stage begins, or goes on, at this iteration."""
+        self.stage, self.iteration = stage, iteration
+
+    def step(self, iteration, loss, lr):
+        """An iteration is over. lr: a function that gives the learning rate."""
+        self.iteration = iteration
+        self.steps += 1
+        now = time.time()
+        if now < self.next:
+            return
+        text = self._text(loss, lr(), now)
+        if self.bar is not None:
+            self._draw(text)
+        elif now >= self.next_line:
+            self.next_line = now + LINE
+            self.say(text)
+        if now >= self.next_status:
+            self.next_status = now + STATUS
+            self._write(loss, now, False)
+        self.next = min(now + BAR, self.next_status) if self.bar is not None else min(self.next_line, self.next_status)
+
+    @contextlib.contextmanager
+    def measuring(self, loss):
+        """Around an evaluation, which is no part of the speed."""
+        start = time.time()
+        self._write(loss, start, True)
+        if self.bar is not None:
+            self._draw('%s, measuring the test error' % self._where())
+        yield
+        self.paused += time.time() - start
+        self.next = self.next_status = 0
+
+    def say(self, text):
+        """Prints a line, above the bar if there is one."""
+        if self.bar is not None:
+            self.bar.write(text, file=sys.stdout)
+            sys.stdout.flush()
+        else:
+            progress.say(text)
+
+    def end(self, loss):
+        """The run ends or stops here."""
+        if self.bar is not None:
+            self.bar.close()
+        self._write(loss, time.time(), False)
+
+    def _done(self):
+        return sum(self.targets[:self.stage - 1]) + self.iteration
+
+    def _speed(self, now):
+        return self.steps / max(now - self.started - self.paused, 1e-3)
+
+    def _where(self):
+        stage = 'stage %d, ' % self.stage if len(self.targets) > 1 else ''
+        return '%siteration %d of %d' % (stage, self.iteration, self.targets[self.stage - 1])
+
+    def _text(self, loss, lr, now):
+        speed = self._speed(now)
+        return '%s, loss %.4g, lr %.4g, %s, %s left' % (
+            self._where(), loss, lr, rate(speed), clock((sum(self.targets) - self._done()) / speed))
+
+    def _write(self, loss, now, measuring):
+        runs.write_json(os.path.join(self.run, runs.STATUS), {
+            'stage': self.stage, 'iteration': self.iteration, 'targets': list(self.targets), 'loss': loss,
+            'measuring': measuring, 'iterations_a_second': self._speed(now), 'time': now})
+
+
+def rate(speed):
+    """'30.1 it/s', or '2.10 s/it' for slow ones."""
+    return '%.1f it/s' % speed if speed >= 1 else '%.2f s/it' % (1 / max(speed, 1e-9))
+
+
+def clock(seconds):
+    """'1:02:03', days in front where there are any."""
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return '%s%d:%02d:%02d' % ('%d d ' % days if days else '', hours, minutes, seconds)

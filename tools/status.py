@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+"""List all training runs: state, iteration, last test errors, speed, time left."""
+
+import argparse
+
+from launcher import start
+
+EXAMPLES = '''examples:
+  python tools/status.py
+  watch python tools/status.py --runs /scratch/runs'''
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--runs', metavar='DIR', help='the folder with the run folders (default: runs/)')
+    return parser
+
+
+def run(args):
+    from bcnn import runs, status
+    for line in status.lines(args.runs or runs.RUNS):
+        print(line)
+
+
+if __name__ == '__main__':
+    start(make_parser(), run)
