@@ -161,10 +161,10 @@ def not_run(tables):
     body = page.table(['where', 'run', 'iterations done', "paper's", 'share', 'the rest, one CPU core'], rows,
                       left=2) if rows else '<p>All runs are as long as the paper\'s.</p>'
     machine = sorted(set(tables['bench']['machine']))
-    how = ('from the steps that <code>tools/bench.py --record</code> measured on one core (%s)' % page.text(', '.join(machine))
-           if machine else 'once <code>tools/bench.py --record</code> has measured the steps')
-    return ('<section id="not-run"><h2>What was not run, and what it would cost</h2><p>Training time only, %s. Runs of the '
-            'same net and data share their training. No GPU was at hand to measure on.</p>%s</section>' % (how, body))
+    how = ('from the steps that <code>tools/bench.py --record</code> measured on one core (%s)'
+           % page.text(', '.join(machine)) if machine else 'once <code>tools/bench.py --record</code> has measured the steps')
+    return ('<section id="not-run"><h2>What was not run, and what it would cost</h2><p>Training time only, %s. Runs of '
+            'the same net and data share their training. No GPU was at hand to measure on.</p>%s</section>' % (how, body))
 
 
 def step_seconds(tables, run):

@@ -14,7 +14,8 @@ def evaluate(args):
         job = jobs.of_paper(args.net, args.dataset, args.weights, args.training_seed, args.data, **common)
     else:
         job = jobs.of_prototxt(args.prototxt, args.weights, args.data, shape_of(args.shape), args.output, **common)
-    settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed, args.mode, args.batch, args.crops, args.gpu)
+    settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed, args.mode, args.batch,
+                                   args.crops, args.gpu)
     if args.jobs < 1:
         raise UserError('--jobs is %d: it must be 1 or more' % args.jobs)
     engine.require_device(args.gpu)
@@ -54,11 +55,12 @@ def table(job, result, average='probs'):
         yield _row(name, _spread(found), found['summary'])
     found = result['mc'][average]
     test, difference = found['mcnemar'], found['difference']
-    yield ('MC less Standard: %+.2f points (95%% of bootstraps %+.2f to %+.2f); exact McNemar p = %.3g '
-           '(only Standard right %d, only MC right %d)' % (difference['points'], difference['low'], difference['high'],
-                                                           test['p'], test['only_standard_right'], test['only_mc_right']))
+    yield 'MC less Standard: %+.2f points (95%% of bootstraps %+.2f to %+.2f)' % (
+        difference['points'], difference['low'], difference['high'])
+    yield 'exact McNemar p = %.3g (only Standard right %d, only MC right %d)' % (
+        test['p'], test['only_standard_right'], test['only_mc_right'])
     means = result['uncertainty']
-    yield 'uncertainty, mean over images: entropy %.4f = expected entropy %.4f + mutual information %.4f; variation ratio %.4f' % (
+    yield 'mean uncertainty: entropy %.4f = expected entropy %.4f + mutual information %.4f; variation ratio %.4f' % (
         means['entropy'], means['expected_entropy'], means['mutual_information'], means['variation_ratio'])
 
 

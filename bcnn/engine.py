@@ -147,7 +147,8 @@ def _serve(pipe, parents_end, log, parent, make):
             try:
                 pipe.send(outcome)
             except Exception as error:  # a result or an exception that cannot be pickled
-                pipe.send((None, RuntimeError('%r cannot leave the Caffe process: %s' % (outcome[:2], error)), outcome[2]))
+                stuck = RuntimeError('%r cannot leave the Caffe process: %s' % (outcome[:2], error))
+                pipe.send((None, stuck, outcome[2]))
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)

@@ -65,7 +65,7 @@ def prepare(job, settings):
 def run(job, settings, folder, jobs=1):
     """The result of an evaluation, as a dictionary; everything is stored in `folder` on the way."""
     os.makedirs(os.path.join(folder, 'blocks'), exist_ok=True)
-    with files.lock(os.path.join(folder, 'lock'), lambda: progress.say('waiting for another evaluation in %s' % folder)):
+    with files.lock(os.path.join(folder, runs.LOCK), lambda: progress.say('waiting for another process in %s' % folder)):
         for place in (folder, os.path.join(folder, 'blocks')):
             files.sweep_folder(place)
         _settle_config(job, settings, folder)
@@ -261,7 +261,7 @@ def _gather(folder, repetition, blocks):
 
 
 def _repetitions(sums, average, plain, T):
-    """For one way of averaging: Table 1's figures, Figure 4's (the error after each pass), and repetition 1 in detail."""
+    """For one way of averaging: the figures of Table 1 and Figure 4 (errors after each pass), and repetition 1 in detail."""
     labels = plain['labels']
     curves = [100.0 * one['wrong_' + average] / len(labels) for one in sums]
     errors = [float(curve[-1]) for curve in curves]
@@ -289,7 +289,8 @@ def _comparison(standard, probs, labels):
     low, high = metrics.bootstrap_difference(right_standard, right)
     return [
         ('mcnemar', OrderedDict([('only_standard_right', only_standard), ('only_mc_right', only_mc), ('p', p)])),
-        ('difference', OrderedDict([('points', 100.0 * float(right_standard.mean() - right.mean())), ('low', low), ('high', high)]))]
+        ('difference', OrderedDict([
+            ('points', 100.0 * float(right_standard.mean() - right.mean())), ('low', low), ('high', high)]))]
 
 
 UNCERTAINTY = ('entropy', 'expected_entropy', 'mutual_information', 'variation_ratio')
@@ -311,11 +312,13 @@ def _per_image(sums, T):
 def _write_csv(path, stored):
     """A line an image: label, Standard and MC prediction with confidence, and uncertainty (repetition 1)."""
     columns = OrderedDict([('image', np.arange(len(stored['labels']))), ('label', stored['labels']),
-                           ('standard', stored['standard_probs'].argmax(1)), ('standard_p', stored['standard_probs'].max(1))])
+                           ('standard', stored['standard_probs'].argmax(1)),
+                           ('standard_p', stored['standard_probs'].max(1))])
     if 'mc_probs' in stored:
         columns.update([('mc', stored['mc_probs'][0].argmax(1)), ('mc_p', stored['mc_probs'][0].max(1))])
         columns.update((name, stored[name][0]) for name in UNCERTAINTY)
     with files.atomic(path) as temporary, open(temporary, 'w') as file:
         file.write(','.join(columns) + '\n')
         for row in zip(*columns.values()):
-            file.write(','.join('%d' % value if isinstance(value, np.integer) else '%.6g' % value for value in row) + '\n')
+            cells = ['%d' % value if isinstance(value, np.integer) else '%.6g' % value for value in row]
+            file.write(','.join(cells) + '\n')

@@ -16,7 +16,7 @@ def of_paper(net, dataset=None, weights=None, training_seed=1, data=None, limit=
     path = data or os.path.join(sets.require(test), os.path.basename(entry.data.test))
     source = images.open_images(path, images.Transform(entry.data.scale or 1.0, None, entry.data.crop))
     if crops and not entry.data.crop:
-        raise UserError('%s sees whole images, so there is nothing to crop; --crops is for nets trained on crops (dsn_aug)' % net)
+        raise UserError('%s sees whole images, so there is nothing to crop; --crops is for dsn_aug' % net)
     sampling = None if standard_only else nets.mc(entry.net, entry.base)
     return Job('%s/%s' % (entry.dataset, entry.net), nets.deploy(entry.net, entry.base), sampling, weights,
                False, source, _count(source, limit))

@@ -42,7 +42,8 @@ def check(blas=None):
     about = engine.describe()
     if blas and about['blas'] != blas:
         raise UserError('Caffe computes with the BLAS %r, not %r' % (about['blas'], blas))
-    return 'Caffe %(caffe)s works: Python %(python)s, numpy %(numpy)s, protobuf %(protobuf)s, BLAS %(blas)s (%(blas_kernel)s)' % about
+    return ('Caffe %(caffe)s works: Python %(python)s, numpy %(numpy)s, protobuf %(protobuf)s, '
+            'BLAS %(blas)s (%(blas_kernel)s)' % about)
 
 
 def _expect(what, answer, right):

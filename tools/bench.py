@@ -8,9 +8,9 @@ from launcher import ROOT, start
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog='example: python tools/bench.py --rounds 5')
+    parser = argparse.ArgumentParser(description=__doc__, epilog='example: python tools/bench.py --rounds 9')
     parser.add_argument('--record', action='store_true', help='write the table to analysis/results/bench.csv')
-    parser.add_argument('--rounds', type=int, default=3, help='repetitions of each measurement (default 3)')
+    parser.add_argument('--rounds', type=int, default=5, help='repetitions of each measurement (default 5)')
     return parser
 
 

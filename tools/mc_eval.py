@@ -17,7 +17,8 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument('--net', help='lenet_all, lenet_ip, lenet_none, nin, dsn or dsn_aug')
     what.add_argument('--prototxt', help='any Caffe net: train_val or deploy, old or new format')
@@ -32,7 +33,7 @@ def make_parser():
     add('--T', type=int, help='stochastic passes (default 100)')
     add('--repeats', type=int, default=5, help='repetitions of the whole evaluation (default 5)')
     add('--seed', type=int, default=1, help='of the dropout masks (default 1)')
-    add('--mode', choices=('stream', 'replicate'), default='stream', help="replicate: the paper's appendix (default stream)")
+    add('--mode', choices=('stream', 'replicate'), default='stream', help="replicate: the paper's appendix")
     add('--average', choices=('probs', 'scores'), default='probs', help='which average to headline; both are stored')
     add('--crops', type=int, metavar='K', help='share the passes among K random crops and mirrors of padded images')
     add('--batch', type=int, help='images a batch (default: as many as fit 400 MB)')
