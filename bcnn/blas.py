@@ -47,11 +47,19 @@ def prepare(threads=None):
 def loaded():
     """(name, kernels) of the BLAS library in this process; OpenBLAS alone tells its kernels."""
     with open('/proc/self/maps') as maps:
-        libraries = re.findall(r'\S*/lib(openblas|mkl|blis|atlas)\S*\.so\S*', maps.read())
-        maps.seek(0)
-        paths = re.findall(r'\S*/libopenblas\S*\.so\S*', maps.read())
-    if not paths:
-        return (libraries or ['unknown'])[0], None
-    library = ctypes.CDLL(paths[0])
+        path, name = find(maps.read())
+    if name != 'openblas':
+        return name, None
+    library = ctypes.CDLL(path)
     library.openblas_get_corename.restype = ctypes.c_char_p
-    return 'openblas', library.openblas_get_corename().decode()
+    return name, library.openblas_get_corename().decode()
+
+
+def find(maps):
+    """(path, name) of the BLAS among the files that a process has mapped: the text of /proc/PID/maps."""
+    paths = sorted(set(fields[5] for fields in (line.split(None, 5) for line in maps.splitlines()) if len(fields) == 6))
+    for name in ('openblas', 'mkl', 'blis', 'atlas'):
+        for path in paths:  # may have spaces
+            if re.search(r'/lib%s[^/]*\.so[^/]*$' % name, path):
+                return path, name
+    return None, 'unknown'

@@ -57,3 +57,19 @@ def test_openblas_takes_the_kernels():
     if library != 'openblas' or not blas.kernel():
         pytest.skip('no OpenBLAS in this process')
     assert kernels == os.environ['OPENBLAS_CORETYPE']
+
+
+MAPS = '''55e0-55e1 r--p 00000000 fe:00 12   /a place/usr/bin/python3.9
+7f00-7f01 rw-p 00000000 00:00 0
+7f01-7f02 r-xp 00000000 fe:00 13   /a place/lib/openblas-pthread/%s
+7f02-7f03 r-xp 00000000 fe:00 14   /a place/lib/libm.so.6
+'''
+
+
+@pytest.mark.parametrize('file, name', [('libopenblasp-r0.3.13.so', 'openblas'), ('libmkl_rt.so.1', 'mkl'), ('libblis.so.3', 'blis')])
+def test_the_library_is_found_in_a_path_with_spaces(file, name):
+    assert blas.find(MAPS % file) == ('/a place/lib/openblas-pthread/' + file, name)
+
+
+def test_no_library_known():
+    assert blas.find(MAPS % 'libother.so') == (None, 'unknown')

@@ -90,6 +90,6 @@ def test_the_gpu_pins_exist_for_python_3_6(tmp_path):
 def test_shellcheck_finds_nothing():
     if not shutil.which('shellcheck'):
         pytest.skip('no shellcheck')
-    scripts = ['tools/setup.sh', 'tools/test.sh', 'tools/python', '.ci/run']
+    scripts = ['tools/setup.sh', 'tools/test.sh', 'tools/run_all.sh', 'tools/python', '.ci/run']
     result = subprocess.run(['shellcheck'] + scripts, cwd=ROOT, stdout=subprocess.PIPE, universal_newlines=True)
     assert result.returncode == 0, result.stdout
