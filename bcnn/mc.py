@@ -2,8 +2,8 @@
 
 Two ways to the same distribution. `stream`: the part of the net before the first dropout
 is computed once for a batch of distinct images, the rest T times. `replicate`: the paper's
-appendix, every image T times in one minibatch. Neither needs memory that grows with T in
-stream mode, nor with the number of images in either.
+appendix, every image T times in one minibatch. Memory grows with T in the second only, and
+with the number of images in neither.
 """
 
 import hashlib
