@@ -1,7 +1,7 @@
 #!/bin/sh
 # tools/test.sh [PYTEST ARGS]  -  sets up if needed, then runs the tests.
 #     tools/test.sh                 everything
-#     tools/test.sh -m "not caffe"  only what needs no Caffe, in seconds
+#     tools/test.sh -m "not caffe"  only what needs no Caffe, in under a minute
 #     tools/test.sh -k dropout      pytest's own options pass through
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
