@@ -27,7 +27,6 @@ from .errors import UserError
 Job = namedtuple('Job', 'name standard sampling weights extra_weights source count')
 # How. crops: random views an image, None for the plain image; gpu: None for the CPU.
 Settings = namedtuple('Settings', 'T repeats seed mode batch crops gpu')
-MODES = ('stream', 'replicate')
 AVERAGES = ('probs', 'scores')
 
 
@@ -277,9 +276,7 @@ def averaged(one, average, T):
     """The predictive probabilities: the mean of T softmax rows, or the softmax of the mean of T rows of scores."""
     if average == 'probs':
         return one['probs'] / T
-    scores = one['scores'] / T
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    return metrics.softmax(one['scores'] / T)
 
 
 def _comparison(standard, probs, labels):

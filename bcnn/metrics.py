@@ -10,6 +10,12 @@ import numpy as np
 TINY = float(np.finfo(np.float32).tiny)
 
 
+def softmax(scores):
+    """The probabilities of rows of scores."""
+    powers = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
 # --- errors ------------------------------------------------------------------------------
 
 def correct(scores, labels):

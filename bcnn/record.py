@@ -190,13 +190,8 @@ def _outcomes(config, result, arrays):
     for average, found in result.get('mc', {}).items():
         for k, passes in enumerate(found['curve']):
             scores = arrays['mc_probs' if average == 'probs' else 'mc_scores'][k]
-            yield Outcome(_method(config, 'mc', average), k + 1, scores if average == 'probs' else _softmax(scores),
+            yield Outcome(_method(config, 'mc', average), k + 1, scores if average == 'probs' else metrics.softmax(scores),
                           metrics.correct(scores, labels), _count(passes[-1], labels))
-
-
-def _softmax(scores):
-    powers = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def _count(percent, labels):

@@ -133,3 +133,7 @@ def test_inputs_are_left_alone(pair):
     before = probs.copy()
     metrics.summary(probs, labels)
     assert np.array_equal(probs, before)
+
+
+def test_softmax_by_hand():
+    assert metrics.softmax(np.array([[0.0, math.log(3)], [1000.0, 1000.0]])) == pytest.approx(np.array([[.25, .75], [.5, .5]]))
