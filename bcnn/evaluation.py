@@ -247,14 +247,7 @@ def assemble(folder, repeats):
 
 def _gather(folder, repetition, blocks):
     """The arrays of all blocks of a repetition: for each image in order, `wrong` counts added up."""
-    parts = []
-    for block in range(blocks):
-        path = block_path(folder, repetition, block)
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                parts.append({name: file[name] for name in file.files})
-        except Exception as error:  # a damaged zip raises one of many
-            raise UserError('%s: damaged (%s): remove it and run again' % (path, error))
+    parts = [runs.read_arrays(block_path(folder, repetition, block), 'remove it and run again') for block in range(blocks)]
     return {name: np.sum([part[name] for part in parts], axis=0) if name.startswith('wrong')
             else np.concatenate([part[name] for part in parts]) for name in parts[0]}
 

@@ -9,8 +9,6 @@ import hashlib
 import json
 import os
 import sys
-import zipfile
-import zlib
 from collections import OrderedDict, namedtuple
 
 import numpy as np
@@ -144,7 +142,7 @@ Outcome = namedtuple('Outcome', 'about repetition probs right errors')
 def evaluation_rows(folder, config, options):
     """Rows of every table but curves, of an MC evaluation."""
     result = runs.read_json(os.path.join(folder, 'result.json'))
-    arrays = _arrays(os.path.join(folder, 'images.npz'))
+    arrays = runs.read_arrays(os.path.join(folder, 'images.npz'), 'run the evaluation again')
     origin = _origin(folder, config)
     net = config['net'] if '/' in config['net'] else 'own/' + config['net']
     run = _run(*net.split('/', 1), seed=origin['seed'])
@@ -157,15 +155,6 @@ def evaluation_rows(folder, config, options):
         'calibration': [row for outcome in outcomes for row in _calibration(frame, outcome, labels)],
         'risk': [row for outcome in outcomes for row in _risk(frame, outcome, arrays)],
         'images': list(_images(frame, outcomes, arrays))}
-
-
-def _arrays(path):
-    try:
-        zipfile.ZipFile(path).close()  # numpy's own attempt at a damaged file leaves a traceback behind
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError('%s: not readable (%s): run the evaluation again' % (path, ' '.join(str(error).split())))
 
 
 def _origin(folder, config):

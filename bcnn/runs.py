@@ -22,6 +22,10 @@ import re
 import socket
 import subprocess
 import time
+import zipfile
+import zlib
+
+import numpy as np
 
 from . import files
 from .errors import UserError
@@ -158,6 +162,16 @@ def write_json(path, value):
     with files.atomic(path) as temporary, open(temporary, 'w') as file:
         json.dump(value, file, indent=1)
         file.write('\n')
+
+
+def read_arrays(path, advice):
+    """{name: array} of an .npz file of ours; one line with the advice if it is damaged."""
+    try:
+        zipfile.ZipFile(path).close()  # numpy's own attempt at a damaged file leaves a traceback behind
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise UserError('%s: not readable (%s): %s' % (path, ' '.join(str(error).split()), advice))
 
 
 def provenance(about):
