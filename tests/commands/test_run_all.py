@@ -204,6 +204,16 @@ def test_refusals_are_one_line(finished, options, parts):
     one_clear_line(run(finished[0], *options), 'run_all.sh: ', *parts)
 
 
+@pytest.mark.skipif('BCNN_SNAKEMAKE' not in os.environ, reason='BCNN_SNAKEMAKE names no other Snakemake')
+def test_another_snakemake_gives_the_same_results(finished, tmp_path):
+    project = make_project(tmp_path)
+    said = subprocess.run([os.environ['BCNN_SNAKEMAKE'], '-s', 'workflow/Snakefile', '--cores', '2', '--config',
+                           'profile=' + str(project / 'small.json')], cwd=str(project), env=ENVIRONMENT,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    assert said.returncode == 0, said.stdout
+    assert results(project) == results(finished[0])
+
+
 def test_help_needs_no_set_up(tmp_path):
     said = subprocess.run([os.path.join(ROOT, 'tools', 'run_all.sh'), '--help'], stdout=subprocess.PIPE,
                           env=dict(os.environ, CAFFE_PREFIX=str(tmp_path / 'nowhere')), universal_newlines=True)
