@@ -56,6 +56,12 @@ def make_data(data):
     return str(data)
 
 
+def make_subset(data, divisor):
+    """A small set in the place of a fraction of MNIST, whose test images are those of the whole."""
+    images, labels = mnist('train', TRAIN)
+    make_set(data, 'mnist_%d' % divisor, train=(images[::divisor], labels[::divisor]))
+
+
 def task(data, net, batch=None, **options):
     """The Task of a net on small data, with its training batch made smaller."""
     made = train.of_paper(net, data=data, **options)
