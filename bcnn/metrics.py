@@ -79,6 +79,40 @@ def variation_ratio(votes):
     return 1 - votes.max(axis=1) / votes.sum(axis=1)
 
 
+def probability_errors(squares, sums, passes):
+    """The standard error of each mean probability, from sums over each image's own number of passes; NaN for one pass."""
+    n = passes[:, None].astype(np.float64)
+    variance = np.maximum(squares / n - (sums / n) ** 2, 0)  # rounding may leave less than nothing
+    return np.sqrt(variance / np.where(n > 1, n - 1, np.nan))
+
+
+def uncertainty_errors(moments, sums, entropies, passes):
+    """{measure: standard errors} of the entropy of the mean, the mean entropy and their difference.
+
+    moments: sums over passes of the products of (probabilities, entropy) with one another. To
+    first order (the delta method) the entropy of the mean moves with the mean of
+    -sum_c p_c log(mean p_c), so that each measure is the mean of a weighted sum of what was
+    summed; its variance follows from their covariances.
+    """
+    n = passes.astype(np.float64)
+    means = np.column_stack([sums, entropies]) / n[:, None]
+    covariance = moments / n[:, None, None] - means[:, :, None] * means[:, None, :]
+    logs = -np.log(np.maximum(means[:, :-1], TINY))
+    zero, one = np.zeros((len(n), 1)), np.ones((len(n), 1))
+    found = {}
+    for name, weights in (('entropy', np.hstack([logs, zero])), ('expected_entropy', np.hstack([0 * logs, one])),
+                          ('mutual_information', np.hstack([logs, -one]))):
+        variance = np.maximum(np.einsum('ni,nij,nj->n', weights, covariance, weights), 0)
+        found[name] = np.sqrt(variance / np.where(n > 1, n - 1, np.nan))
+    return found
+
+
+def variation_ratio_errors(votes):
+    """The standard error of each variation ratio, that of a share; NaN for one pass."""
+    ratio, n = variation_ratio(votes), votes.sum(axis=1)
+    return np.sqrt(ratio * (1 - ratio) / np.where(n > 1, n - 1, np.nan))
+
+
 # --- two methods on the same images ----------------------------------------------------------
 
 def mcnemar(right_a, right_b):
