@@ -65,27 +65,24 @@ class Race:
         # The stake is the share of the money that grows fastest on what was seen (Kelly 1956), as far as the first
         # two terms of the logarithm tell. It is fixed before the pass is seen, which the proof needs.
         stake = np.clip(self.gains[images] / self.squares[images], 0, 1)
-        with np.errstate(invalid='ignore'):
-            self.money[images] *= np.where(np.isinf(gain), gain, 1 + stake * gain)
-        gain[np.isinf(gain)] = 0
+        self.money[images] = np.minimum(self.money[images] * (1 + stake * gain), 1e100)  # far beyond any need
         self.gains[images] += gain
         self.squares[images] += gain ** 2
         self.sums[images] += probs
         self.passes[images] += 1
-        self.possible[images] &= ~(self.money[images] >= 1 / self.rule.error)
+        behind = self.sums[images].max(axis=1, keepdims=True) - self.sums[images]
+        certain = behind > (self.T - self.passes[images])[:, None]  # a pass makes up for 1 at most
+        self.possible[images] &= ~certain & (self.money[images] < 1 / self.rule.error)
         return self._decided(images)
 
     def _gain(self, images, probs):
-        """What a full stake against each class wins in this pass, -1 to lose all; infinite where c cannot win any more."""
+        """What a full stake against each class wins in this pass; -1 is the loss of it."""
         row, sums = np.arange(len(images))[:, None], self.sums[images]
         rival = self._rivals(images, sums)
-        left = (self.T - self.passes[images])[:, None]
-        ahead = sums[row, rival] - sums
-        fair = -ahead / left  # m above; the loss of a stake is largest at a difference of -1
-        with np.errstate(divide='ignore', invalid='ignore'):
-            gain = (probs[row, rival] - probs - fair) / (1 + fair)
-        gain = np.maximum(gain, -1)  # but for rounding it is
-        return np.where(ahead > left, np.inf, np.where(ahead == left, 0, gain))
+        fair = -(sums[row, rival] - sums) / (self.T - self.passes[images])[:, None]  # m above
+        # The stake is lost at a difference of -1, the least there is. Where fair is -1 or below, no bet is needed.
+        least = np.maximum(1 + fair, 1e-9)
+        return np.where(fair > -1, np.maximum((probs[row, rival] - probs - fair) / least, -1), 0)
 
     def _rivals(self, images, sums):
         """For each class the one that is bet on against it: the leader, and the second against the leader."""
