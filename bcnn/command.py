@@ -16,7 +16,8 @@ def evaluate(args):
         job = jobs.of_prototxt(args.prototxt, args.weights, args.data, shape_of(args.shape), args.output, **common)
     rule = rule_of(args)
     settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed,
-                                   'adaptive' if rule else args.mode, args.batch, args.crops, args.gpu, rule)
+                                   'adaptive' if rule else args.mode, args.batch, args.crops, args.gpu, rule,
+                                   args.sampler)
     if args.jobs < 1:
         raise UserError('--jobs is %d: it must be 1 or more' % args.jobs)
     engine.require_device(args.gpu)
@@ -34,8 +35,10 @@ def rule_of(args):
             if value:
                 raise UserError('%s says nothing without --adaptive' % name)
         return None
-    if args.mode == 'replicate' or args.standard_only:
-        raise UserError('--adaptive does not go with %s' % ('--standard-only' if args.standard_only else '--mode replicate'))
+    for name, value in (('--standard-only', args.standard_only), ('--mode replicate', args.mode == 'replicate'),
+                        ('--sampler antithetic', args.sampler == 'antithetic')):
+        if value:
+            raise UserError('--adaptive does not go with %s' % name)
     error = adaptive.ERROR if args.adaptive_error is None else args.adaptive_error
     return adaptive.Rule(error, adaptive.MINIMUM, args.adaptive_check)
 

@@ -11,6 +11,7 @@ interrupted. Folder of an evaluation:
     images.csv    the same of repetition 1, to look at
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -18,7 +19,7 @@ from collections import OrderedDict, namedtuple
 
 import numpy as np
 
-from . import adaptive, engine, files, images, mc, metrics, progress, prototxt, runs
+from . import adaptive, antithetic, engine, files, images, mc, metrics, progress, prototxt, runs
 from .errors import UserError
 
 # What to evaluate. standard, sampling: net messages for the two kinds of pass, sampling None
@@ -26,9 +27,10 @@ from .errors import UserError
 # may hold layers that the net lacks (companion branches of a training net).
 Job = namedtuple('Job', 'name standard sampling weights extra_weights source count')
 # How. mode: stream, replicate or adaptive. crops: random views an image, None for the plain
-# image; gpu: None for the CPU; rule: an adaptive.Rule, None where every image gets T passes.
-Settings = namedtuple('Settings', 'T repeats seed mode batch crops gpu rule')
-Settings.__new__.__defaults__ = (None,)
+# image; gpu: None for the CPU; rule: an adaptive.Rule, None where every image gets T passes;
+# sampler: independent masks, or antithetic pairs of them.
+Settings = namedtuple('Settings', 'T repeats seed mode batch crops gpu rule sampler')
+Settings.__new__.__defaults__ = (None, 'independent')
 AVERAGES = ('probs', 'scores')
 
 
@@ -42,6 +44,11 @@ def check(settings):
             raise UserError('%s is %d: it must be 1 or more' % (name, getattr(settings, name)))
     if settings.crops and settings.T % settings.crops:
         raise UserError('%d passes cannot be shared evenly among %d crops' % (settings.T, settings.crops))
+    if settings.sampler == 'antithetic':
+        if settings.mode != 'stream':
+            raise UserError('antithetic masks are for the mode stream, not for %s' % settings.mode)
+        if _passes_a_view(settings) % 2:
+            raise UserError('antithetic masks come in pairs: %d passes cannot be shared evenly' % _passes_a_view(settings))
     if settings.rule:
         if settings.crops:  # one view after the other: the passes are not in random order, as the rule needs
             raise UserError('adaptive T is for the plain images: not with crops')
@@ -62,6 +69,8 @@ def prepare(job, settings):
         return mc.bytes_an_image(net), net.blobs[prototxt.prob_blob(job.standard)].data[0].size
 
     check(settings)
+    if settings.sampler == 'antithetic' and job.sampling:
+        antithetic.dropouts(job.sampling)
     size, classes = engine.call(probe)
     _check_labels(job, classes)
     copies = _passes_a_view(settings) if settings.mode == 'replicate' else 1
@@ -110,6 +119,8 @@ def config(job, settings):
         ('crops', settings.crops), ('device', 'cpu' if settings.gpu is None else 'gpu')])
     if settings.rule:  # only here: the configs of all other evaluations stay as they were
         found.update(block=_block_size(settings), adaptive=settings.rule._asdict())
+    if settings.sampler != 'independent':
+        found['sampler'] = settings.sampler
     return found
 
 
@@ -208,8 +219,11 @@ def _worker(job, settings, folder):
             message = job.sampling if sampling else job.standard
             if sampling and settings.mode == 'replicate':
                 message = prototxt.replicate(message, _passes_a_view(settings))
-            net = engine.load_net(message, job.weights, extra_weights=job.extra_weights)
-            loaded[sampling] = net, mc.plan(message, net)
+            if sampling and settings.sampler == 'antithetic':
+                loaded[sampling] = antithetic.load(message, job.weights, job.extra_weights)
+            else:
+                net = engine.load_net(message, job.weights, extra_weights=job.extra_weights)
+                loaded[sampling] = net, mc.plan(message, net)
         return loaded[sampling]
 
     def do(task):
@@ -221,13 +235,13 @@ def _worker(job, settings, folder):
         labels = job.source.scan(job.count)[0][start:stop]
         mc.use_seed(settings.seed, repetition, block)
         if settings.rule:
-            guess = _read_block(folder, STANDARD, block)['probs'].argmax(axis=1)
+            guess = read_block(folder, STANDARD, block)['probs'].argmax(axis=1)
             seats = adaptive.Seats(net, how, lambda first, last: job.source.read(start + first, start + last)[0],
                                    stop - start, settings.batch)
             return adaptive.sample(seats, labels, guess, settings.T, settings.rule)
         classes = net.blobs[how.prob].data[0].size
         passes = _passes(net, how, job, settings, (repetition, start, stop))
-        return mc.sample(passes, labels, classes, moments=True).arrays()
+        return mc.sample(passes, labels, classes, True, 2 if settings.sampler == 'antithetic' else 1).arrays()
 
     return do
 
@@ -246,10 +260,13 @@ def _passes(net, how, job, settings, where):
     """The stream of T passes over a block: of the plain images, or shared among random views of them."""
     repetition, start, stop = where
     passes = mc.stream if settings.mode == 'stream' else mc.replicate
+    if settings.sampler == 'antithetic':
+        masks = np.random.RandomState(mc.seed_for(settings.seed, repetition, start, settings.batch))
+        passes = functools.partial(antithetic.stream, rng=masks)
     if not settings.crops:
         yield from passes(net, how, job.source.read(start, stop)[0], settings.T)
         return
-    # numpy's own stream, apart from Caffe's masks
+    # a stream of its own, apart from the masks
     rng = np.random.RandomState(mc.seed_for(settings.seed, repetition, start, settings.crops))
     size = net.blobs[how.input].data.shape[-1]
     for _ in range(settings.crops):
@@ -285,7 +302,7 @@ def assemble(folder, repeats):
     return result
 
 
-def _read_block(folder, repetition, block):
+def read_block(folder, repetition, block):
     return runs.read_arrays(block_path(folder, repetition, block), 'remove it and run again')
 
 
@@ -295,7 +312,7 @@ def _gather(folder, repetition, blocks, T=None):
     Blocks of earlier versions lack the standard errors of uncertainties, which are then left
     out, and the number of passes, which was T for every image.
     """
-    parts = [_read_block(folder, repetition, block) for block in range(blocks)]
+    parts = [read_block(folder, repetition, block) for block in range(blocks)]
     for part in parts:
         if T is not None and 'passes' not in part:
             part['passes'] = np.full(len(part['probs']), T, np.int32)
@@ -351,17 +368,24 @@ def _per_image(sums):
     probs, expected = stack(lambda one: _mean(one, 'probs'), np.float32), stack(lambda one: _mean(one, 'entropy'))
     found = OrderedDict([
         ('mc_probs', probs), ('mc_scores', stack(lambda one: _mean(one, 'scores'), np.float32)),
-        ('mc_standard_error', stack(lambda one: metrics.probability_errors(
-            one['squares'], one['probs'], one['passes']), np.float32)),
+        ('mc_standard_error', stack(lambda one: metrics.mean_errors(
+            one['squares'], _mean(one, 'probs'), one.get('groups', one['passes'])), np.float32)),
         ('entropy', metrics.entropy(probs)), ('expected_entropy', expected),
         ('mutual_information', np.maximum(metrics.entropy(probs) - expected, 0)),
         ('variation_ratio', stack(lambda one: metrics.variation_ratio(one['votes'])))])
     for name in UNCERTAINTY[:-1]:
         if all(name + '_se' in one for one in sums):
             found[name + '_se'] = stack(lambda one: one[name + '_se'])
-    found['variation_ratio_se'] = stack(lambda one: metrics.variation_ratio_errors(one['votes']))
+    found['variation_ratio_se'] = stack(_vote_errors)
     found['passes'] = stack(lambda one: one['passes'], np.int32)
     return found
+
+
+def _vote_errors(one):
+    """The standard error of each variation ratio: of the share of the votes for the class with most."""
+    errors = metrics.mean_errors(one.get('vote_squares', one['votes']), _mean(one, 'votes'),
+                                 one.get('groups', one['passes']))
+    return errors[np.arange(len(errors)), one['votes'].argmax(axis=1)]
 
 
 def _mean_errors(stored):

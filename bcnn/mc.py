@@ -79,33 +79,45 @@ MOST_CLASSES = 100
 class Sums:
     """Running sums over passes, for each image of a batch; and how many are wrong after each pass.
 
-    With `moments` also the products of probabilities and entropies, which the standard errors of
-    uncertainties are made of; not for so many classes that a matrix an image would be too large.
+    group: how many passes in a row depend on one another; their means are what the standard
+    errors are made of. With `moments` also the products of probabilities and entropies, for those of
+    uncertainties; not for so many classes that a matrix an image would be too large.
     """
 
-    def __init__(self, labels, classes, moments=False):
+    def __init__(self, labels, classes, moments=False, group=1):
         n = len(labels)
-        self.labels = labels
+        self.labels, self.group, self.held = labels, group, []
         self.passes = np.zeros(n, np.int32)
         self.probs, self.squares, self.scores = (np.zeros((n, classes)) for _ in range(3))
-        self.votes = np.zeros((n, classes), np.int32)
+        self.votes, self.vote_squares = np.zeros((n, classes), np.int32), np.zeros((n, classes))
         self.entropy = np.zeros(n)
         self.moments = np.zeros((n, classes + 1, classes + 1)) if moments and classes <= MOST_CLASSES else None
         self.wrong_probs, self.wrong_scores = [], []
 
     def add(self, probs, scores, images=slice(None)):
         """Add one pass, of all images or of these."""
-        entropy = metrics.entropy(probs)
+        entropy, votes = metrics.entropy(probs), probs.argmax(axis=1)[:, None] == np.arange(probs.shape[1])
         self.passes[images] += 1
         self.probs[images] += probs
-        self.squares[images] += np.square(probs, dtype=np.float64)
         self.scores[images] += scores
-        self.votes[np.arange(len(self.votes))[images], probs.argmax(axis=1)] += 1
+        self.votes[images] += votes
         self.entropy[images] += entropy
-        if self.moments is not None:
-            both = np.column_stack([probs, entropy])
-            self.moments[images] += both[:, :, None] * both[:, None, :]
+        self._add_squares(np.column_stack([probs, entropy, votes]), images)
         self._count_wrong(images)
+
+    def _add_squares(self, values, images):
+        """Add the squares of these values, or of their means over a group of passes when it is complete."""
+        if self.group > 1:
+            self.held.append(values)
+            if len(self.held) < self.group:
+                return
+            values, self.held = np.mean(self.held, axis=0), []
+        classes = self.probs.shape[1]
+        self.squares[images] += values[:, :classes] ** 2
+        self.vote_squares[images] += values[:, classes + 1:] ** 2
+        if self.moments is not None:
+            both = values[:, :classes + 1]
+            self.moments[images] += both[:, :, None] * both[:, None, :]
 
     def _count_wrong(self, _images):
         # Dividing by t changes no order: the sum has its maximum where the average has.
@@ -119,15 +131,18 @@ class Sums:
             probs=self.probs, squares=self.squares, scores=self.scores, votes=self.votes, entropy=self.entropy,
             wrong_probs=np.array(self.wrong_probs, np.int64), wrong_scores=np.array(self.wrong_scores, np.int64),
             passes=self.passes)
+        if self.group > 1:  # elsewhere the votes are their own squares, and every pass counts
+            arrays.update(vote_squares=self.vote_squares, groups=self.passes // self.group)
         if self.moments is not None:
-            errors = metrics.uncertainty_errors(self.moments, self.probs, self.entropy, self.passes)
+            errors = metrics.uncertainty_errors(self.moments, self.probs / self.group, self.entropy / self.group,
+                                                self.passes // self.group)
             arrays.update((name + '_se', values) for name, values in errors.items())
         return arrays
 
 
-def sample(passes, labels, classes, moments=False):
+def sample(passes, labels, classes, moments=False, group=1):
     """The Sums of a stream of passes over one batch."""
-    sums = Sums(labels, classes, moments)
+    sums = Sums(labels, classes, moments, group)
     for probs, scores in passes:
         sums.add(probs, scores)
     return sums

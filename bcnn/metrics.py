@@ -79,22 +79,22 @@ def variation_ratio(votes):
     return 1 - votes.max(axis=1) / votes.sum(axis=1)
 
 
-def probability_errors(squares, sums, passes):
-    """The standard error of each mean probability, from sums over each image's own number of passes; NaN for one pass."""
-    n = passes[:, None].astype(np.float64)
-    variance = np.maximum(squares / n - (sums / n) ** 2, 0)  # rounding may leave less than nothing
+def mean_errors(squares, means, n):
+    """The standard error of each mean of n independent values an image, from the sum of their squares; NaN for one value."""
+    n = n[:, None].astype(np.float64)
+    variance = np.maximum(squares / n - means ** 2, 0)  # rounding may leave less than nothing
     return np.sqrt(variance / np.where(n > 1, n - 1, np.nan))
 
 
-def uncertainty_errors(moments, sums, entropies, passes):
+def uncertainty_errors(moments, sums, entropies, n):
     """{measure: standard errors} of the entropy of the mean, the mean entropy and their difference.
 
-    moments: sums over passes of the products of (probabilities, entropy) with one another. To
-    first order (the delta method) the entropy of the mean moves with the mean of
+    moments: sums over n passes (or means of groups of them) of the products of (probabilities,
+    entropy) with one another; sums, entropies: of these themselves. To first order (the delta method) the entropy of the mean moves with the mean of
     -sum_c p_c log(mean p_c), so that each measure is the mean of a weighted sum of what was
     summed; its variance follows from their covariances.
     """
-    n = passes.astype(np.float64)
+    n = n.astype(np.float64)
     means = np.column_stack([sums, entropies]) / n[:, None]
     covariance = moments / n[:, None, None] - means[:, :, None] * means[:, None, :]
     logs = -np.log(np.maximum(means[:, :-1], TINY))
@@ -105,12 +105,6 @@ def uncertainty_errors(moments, sums, entropies, passes):
         variance = np.maximum(np.einsum('ni,nij,nj->n', weights, covariance, weights), 0)
         found[name] = np.sqrt(variance / np.where(n > 1, n - 1, np.nan))
     return found
-
-
-def variation_ratio_errors(votes):
-    """The standard error of each variation ratio, that of a share; NaN for one pass."""
-    ratio, n = variation_ratio(votes), votes.sum(axis=1)
-    return np.sqrt(ratio * (1 - ratio) / np.where(n > 1, n - 1, np.nan))
 
 
 # --- two methods on the same images ----------------------------------------------------------
