@@ -15,9 +15,8 @@ def evaluate(args):
     else:
         job = jobs.of_prototxt(args.prototxt, args.weights, args.data, shape_of(args.shape), args.output, **common)
     rule = rule_of(args)
-    settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed,
-                                   'adaptive' if rule else args.mode, args.batch, args.crops, args.gpu, rule,
-                                   args.sampler)
+    settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed, mode_of(args), args.batch,
+                                   args.crops, args.gpu, rule)
     if args.jobs < 1:
         raise UserError('--jobs is %d: it must be 1 or more' % args.jobs)
     engine.require_device(args.gpu)
@@ -28,6 +27,15 @@ def evaluate(args):
     print('stored in %s' % os.path.relpath(folder))
 
 
+def mode_of(args):
+    """The mode of an evaluation, from three options of which at most one may be used."""
+    asked = [text for text, used in (('--adaptive', args.adaptive), ('--mode replicate', args.mode == 'replicate'),
+                                     ('--sampler antithetic', args.sampler == 'antithetic')) if used]
+    if len(asked) > 1:
+        raise UserError('%s does not go with %s' % tuple(asked[:2]))
+    return 'adaptive' if args.adaptive else 'antithetic' if args.sampler == 'antithetic' else args.mode
+
+
 def rule_of(args):
     """The adaptive.Rule that was asked for, None where every image gets T passes."""
     if not args.adaptive:
@@ -35,10 +43,6 @@ def rule_of(args):
             if value:
                 raise UserError('%s says nothing without --adaptive' % name)
         return None
-    for name, value in (('--standard-only', args.standard_only), ('--mode replicate', args.mode == 'replicate'),
-                        ('--sampler antithetic', args.sampler == 'antithetic')):
-        if value:
-            raise UserError('--adaptive does not go with %s' % name)
     error = adaptive.ERROR if args.adaptive_error is None else args.adaptive_error
     return adaptive.Rule(error, adaptive.MINIMUM, args.adaptive_check)
 

@@ -26,11 +26,10 @@ from .errors import UserError
 # where only Standard is wanted. source: of bcnn.images. extra_weights: whether the weights
 # may hold layers that the net lacks (companion branches of a training net).
 Job = namedtuple('Job', 'name standard sampling weights extra_weights source count')
-# How. mode: stream, replicate or adaptive. crops: random views an image, None for the plain
-# image; gpu: None for the CPU; rule: an adaptive.Rule, None where every image gets T passes;
-# sampler: independent masks, or antithetic pairs of them.
-Settings = namedtuple('Settings', 'T repeats seed mode batch crops gpu rule sampler')
-Settings.__new__.__defaults__ = (None, 'independent')
+# How. mode: stream, replicate, antithetic or adaptive. crops: random views an image, None for the
+# plain image; gpu: None for the CPU; rule: an adaptive.Rule for that mode, None for the others.
+Settings = namedtuple('Settings', 'T repeats seed mode batch crops gpu rule')
+Settings.__new__.__defaults__ = (None,)
 AVERAGES = ('probs', 'scores')
 
 
@@ -44,11 +43,8 @@ def check(settings):
             raise UserError('%s is %d: it must be 1 or more' % (name, getattr(settings, name)))
     if settings.crops and settings.T % settings.crops:
         raise UserError('%d passes cannot be shared evenly among %d crops' % (settings.T, settings.crops))
-    if settings.sampler == 'antithetic':
-        if settings.mode != 'stream':
-            raise UserError('antithetic masks are for the mode stream, not for %s' % settings.mode)
-        if _passes_a_view(settings) % 2:
-            raise UserError('antithetic masks come in pairs: %d passes cannot be shared evenly' % _passes_a_view(settings))
+    if settings.mode == 'antithetic' and _passes_a_view(settings) % 2:
+        raise UserError('antithetic masks come in pairs, which %d passes do not' % _passes_a_view(settings))
     if settings.rule:
         if settings.crops:  # one view after the other: the passes are not in random order, as the rule needs
             raise UserError('adaptive T is for the plain images: not with crops')
@@ -69,7 +65,7 @@ def prepare(job, settings):
         return mc.bytes_an_image(net), net.blobs[prototxt.prob_blob(job.standard)].data[0].size
 
     check(settings)
-    if settings.sampler == 'antithetic' and job.sampling:
+    if settings.mode == 'antithetic' and job.sampling:
         antithetic.dropouts(job.sampling)
     size, classes = engine.call(probe)
     _check_labels(job, classes)
@@ -119,8 +115,6 @@ def config(job, settings):
         ('crops', settings.crops), ('device', 'cpu' if settings.gpu is None else 'gpu')])
     if settings.rule:  # only here: the configs of all other evaluations stay as they were
         found.update(block=_block_size(settings), adaptive=settings.rule._asdict())
-    if settings.sampler != 'independent':
-        found['sampler'] = settings.sampler
     return found
 
 
@@ -219,7 +213,7 @@ def _worker(job, settings, folder):
             message = job.sampling if sampling else job.standard
             if sampling and settings.mode == 'replicate':
                 message = prototxt.replicate(message, _passes_a_view(settings))
-            if sampling and settings.sampler == 'antithetic':
+            if sampling and settings.mode == 'antithetic':
                 loaded[sampling] = antithetic.load(message, job.weights, job.extra_weights)
             else:
                 net = engine.load_net(message, job.weights, extra_weights=job.extra_weights)
@@ -241,7 +235,7 @@ def _worker(job, settings, folder):
             return adaptive.sample(seats, labels, guess, settings.T, settings.rule)
         classes = net.blobs[how.prob].data[0].size
         passes = _passes(net, how, job, settings, (repetition, start, stop))
-        return mc.sample(passes, labels, classes, True, 2 if settings.sampler == 'antithetic' else 1).arrays()
+        return mc.sample(passes, labels, classes, True, 2 if settings.mode == 'antithetic' else 1).arrays()
 
     return do
 
@@ -259,8 +253,8 @@ def _standard(net, how, job, settings, span):
 def _passes(net, how, job, settings, where):
     """The stream of T passes over a block: of the plain images, or shared among random views of them."""
     repetition, start, stop = where
-    passes = mc.stream if settings.mode == 'stream' else mc.replicate
-    if settings.sampler == 'antithetic':
+    passes = mc.replicate if settings.mode == 'replicate' else mc.stream
+    if settings.mode == 'antithetic':
         masks = np.random.RandomState(mc.seed_for(settings.seed, repetition, start, settings.batch))
         passes = functools.partial(antithetic.stream, rng=masks)
     if not settings.crops:

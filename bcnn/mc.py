@@ -96,27 +96,28 @@ class Sums:
 
     def add(self, probs, scores, images=slice(None)):
         """Add one pass, of all images or of these."""
-        entropy, votes = metrics.entropy(probs), probs.argmax(axis=1)[:, None] == np.arange(probs.shape[1])
+        entropy, best = metrics.entropy(probs), probs.argmax(axis=1)
         self.passes[images] += 1
         self.probs[images] += probs
         self.scores[images] += scores
-        self.votes[images] += votes
+        self.votes[np.arange(len(self.votes))[images], best] += 1
         self.entropy[images] += entropy
-        self._add_squares(np.column_stack([probs, entropy, votes]), images)
+        if self.group > 1:
+            self.held.append(np.column_stack([probs, entropy, best[:, None] == np.arange(probs.shape[1])]))
+            if len(self.held) == self.group:
+                probs, entropy, votes = np.split(np.mean(self.held, axis=0), [-1 - probs.shape[1], -probs.shape[1]], axis=1)
+                self.vote_squares[images] += votes ** 2
+                self._add_squares(probs, entropy, images)
+                self.held = []
+        else:
+            self._add_squares(probs, entropy, images)
         self._count_wrong(images)
 
-    def _add_squares(self, values, images):
-        """Add the squares of these values, or of their means over a group of passes when it is complete."""
-        if self.group > 1:
-            self.held.append(values)
-            if len(self.held) < self.group:
-                return
-            values, self.held = np.mean(self.held, axis=0), []
-        classes = self.probs.shape[1]
-        self.squares[images] += values[:, :classes] ** 2
-        self.vote_squares[images] += values[:, classes + 1:] ** 2
+    def _add_squares(self, probs, entropy, images):
+        """Add the squares of independent values: of a pass, or means of a group of passes."""
+        self.squares[images] += np.square(probs, dtype=np.float64)
         if self.moments is not None:
-            both = values[:, :classes + 1]
+            both = np.column_stack([probs, entropy])
             self.moments[images] += both[:, :, None] * both[:, None, :]
 
     def _count_wrong(self, _images):
