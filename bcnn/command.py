@@ -40,7 +40,7 @@ def rule_of(args):
     """The adaptive.Rule that was asked for, None where every image gets T passes."""
     if not args.adaptive:
         for name, value in (('--adaptive-error', args.adaptive_error), ('--adaptive-check', args.adaptive_check)):
-            if value:
+            if value not in (None, False):
                 raise UserError('%s says nothing without --adaptive' % name)
         return None
     error = adaptive.ERROR if args.adaptive_error is None else args.adaptive_error
