@@ -36,7 +36,7 @@ MINIMUM = 5  # fewer passes would leave nothing to estimate standard errors from
 # block runs in batches that are not full.
 BLOCK = 5
 # A large batch means a long end of a block; from here on larger ones are no faster.
-LARGEST = 200
+LARGEST = 500
 
 # check: whether images that are decided go on to T, to see whether the decision holds.
 Rule = namedtuple('Rule', 'error minimum check')
