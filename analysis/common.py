@@ -108,8 +108,9 @@ def over_seeds(rows, x='iteration', y='error'):
 
 def evaluations(tables, dataset, net):
     """One evaluation a training seed, the best there is, as the rows of evaluations.csv: longest training first,
-    then most images, passes, repetitions."""
+    then most images, passes, repetitions. Only what the paper did: T independent passes for every image."""
     rows = where(tables['evaluations'], dataset=dataset, net=net)
+    rows = rows[rows['mode'].isin(['stream', 'replicate'])]
     chosen = []
     for _, of_seed in rows.groupby(rows['seed'].fillna(-1)):
         ranked = sorted((_worth(group), config) for config, group in of_seed.groupby('config'))

@@ -2,7 +2,7 @@
 
 import os
 
-from . import engine, evaluation, jobs, runs
+from . import adaptive, engine, evaluation, jobs, runs
 from .errors import UserError
 
 
@@ -14,8 +14,9 @@ def evaluate(args):
         job = jobs.of_paper(args.net, args.dataset, args.weights, args.training_seed, args.data, **common)
     else:
         job = jobs.of_prototxt(args.prototxt, args.weights, args.data, shape_of(args.shape), args.output, **common)
-    settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed, args.mode, args.batch,
-                                   args.crops, args.gpu)
+    rule = rule_of(args)
+    settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed, mode_of(args), args.batch,
+                                   args.crops, args.gpu, rule)
     if args.jobs < 1:
         raise UserError('--jobs is %d: it must be 1 or more' % args.jobs)
     engine.require_device(args.gpu)
@@ -24,6 +25,26 @@ def evaluate(args):
     result = evaluation.run(job, settings, folder, 1 if args.gpu is not None else args.jobs)
     print('\n'.join(table(job, result, args.average)))
     print('stored in %s' % os.path.relpath(folder))
+
+
+def mode_of(args):
+    """The mode of an evaluation, from three options of which at most one may be used."""
+    asked = [text for text, used in (('--adaptive', args.adaptive), ('--mode replicate', args.mode == 'replicate'),
+                                     ('--sampler antithetic', args.sampler == 'antithetic')) if used]
+    if len(asked) > 1:
+        raise UserError('%s does not go with %s' % tuple(asked[:2]))
+    return 'adaptive' if args.adaptive else 'antithetic' if args.sampler == 'antithetic' else args.mode
+
+
+def rule_of(args):
+    """The adaptive.Rule that was asked for, None where every image gets T passes."""
+    if not args.adaptive:
+        for name, value in (('--adaptive-error', args.adaptive_error), ('--adaptive-check', args.adaptive_check)):
+            if value not in (None, False):
+                raise UserError('%s says nothing without --adaptive' % name)
+        return None
+    error = adaptive.ERROR if args.adaptive_error is None else args.adaptive_error
+    return adaptive.Rule(error, adaptive.MINIMUM, args.adaptive_check)
 
 
 def shape_of(text):
@@ -62,6 +83,22 @@ def table(job, result, average='probs'):
     means = result['uncertainty']
     yield 'mean uncertainty: entropy %.4f = expected entropy %.4f + mutual information %.4f; variation ratio %.4f' % (
         means['entropy'], means['expected_entropy'], means['mutual_information'], means['variation_ratio'])
+    if 'adaptive' in result:
+        yield from _passes(result['adaptive'], count, T)
+
+
+def _passes(found, count, T):
+    """The lines on how many passes an adaptive evaluation took, and how far its predictions can be trusted."""
+    for k, one in enumerate(found['passes'], 1):
+        yield ('repetition %d: %.2f passes an image, %.1f%% of T=%d (median %g, 90%% of images %g or fewer, 99%% %g; '
+               '%d images took all)' % (k, one['mean'], one['percent_of_T'], T, one['median'], one['percentile_90'],
+                                        one['percentile_99'], one['all_T']))
+        if 'check' in one:
+            check = one['check']
+            yield ('checked with all %d passes: %d of %d predictions differ (%.2f%% agree), error %.2f%% there, %.2f%% here'
+                   % (T, check['different'], count, check['agreement'], check['full_error'], check['error']))
+    yield ('guaranteed: a prediction is that of all %d passes with a probability of at least %g%%'
+           % (T, found['guaranteed_agreement']))
 
 
 def _spread(found):

@@ -1,7 +1,7 @@
 """An evaluation with MC dropout: blocks of images on several processes, stored as they finish, then one result.
 
-A block is a batch of images with all T passes of one repetition; its seed comes from (seed,
-repetition, block), so the numbers depend neither on how many processes work nor on what was
+A block is a batch of images with all passes of one repetition (several batches where T is
+adaptive); its seed comes from (seed, repetition, block), so the numbers depend neither on how many processes work nor on what was
 interrupted. Folder of an evaluation:
 
     config.json   what is evaluated, on what, how; a folder with another config is refused
@@ -11,6 +11,7 @@ interrupted. Folder of an evaluation:
     images.csv    the same of repetition 1, to look at
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -18,15 +19,17 @@ from collections import OrderedDict, namedtuple
 
 import numpy as np
 
-from . import engine, files, images, mc, metrics, progress, prototxt, runs
+from . import adaptive, antithetic, engine, files, images, mc, metrics, progress, prototxt, runs
 from .errors import UserError
 
 # What to evaluate. standard, sampling: net messages for the two kinds of pass, sampling None
 # where only Standard is wanted. source: of bcnn.images. extra_weights: whether the weights
 # may hold layers that the net lacks (companion branches of a training net).
 Job = namedtuple('Job', 'name standard sampling weights extra_weights source count')
-# How. crops: random views an image, None for the plain image; gpu: None for the CPU.
-Settings = namedtuple('Settings', 'T repeats seed mode batch crops gpu')
+# How. mode: stream, replicate, antithetic or adaptive. crops: random views an image, None for the
+# plain image; gpu: None for the CPU; rule: an adaptive.Rule for that mode, None for the others.
+Settings = namedtuple('Settings', 'T repeats seed mode batch crops gpu rule')
+Settings.__new__.__defaults__ = (None,)
 AVERAGES = ('probs', 'scores')
 
 
@@ -40,6 +43,13 @@ def check(settings):
             raise UserError('%s is %d: it must be 1 or more' % (name, getattr(settings, name)))
     if settings.crops and settings.T % settings.crops:
         raise UserError('%d passes cannot be shared evenly among %d crops' % (settings.T, settings.crops))
+    if settings.mode == 'antithetic' and _passes_a_view(settings) % 2:
+        raise UserError('antithetic masks come in pairs, which %d passes do not' % _passes_a_view(settings))
+    if settings.rule:
+        if settings.crops:  # one view after the other: the passes are not in random order, as the rule needs
+            raise UserError('adaptive T is for the plain images: not with crops')
+        if not 0 < settings.rule.error < 1:
+            raise UserError('an error probability of %g: it must be above 0 and below 1' % settings.rule.error)
 
 
 # --- from a job to a result ----------------------------------------------------------------
@@ -55,10 +65,13 @@ def prepare(job, settings):
         return mc.bytes_an_image(net), net.blobs[prototxt.prob_blob(job.standard)].data[0].size
 
     check(settings)
+    if settings.mode == 'antithetic' and job.sampling:
+        antithetic.dropouts(job.sampling)
     size, classes = engine.call(probe)
     _check_labels(job, classes)
     copies = _passes_a_view(settings) if settings.mode == 'replicate' else 1
-    return settings._replace(batch=settings.batch or mc.fitting_batch(size, copies))
+    fitting = mc.fitting_batch(size, copies)
+    return settings._replace(batch=settings.batch or (min(fitting, adaptive.LARGEST) if settings.rule else fitting))
 
 
 def run(job, settings, folder, jobs=1):
@@ -93,13 +106,16 @@ def config(job, settings):
     def text(message):
         return hashlib.sha256(prototxt.to_text(message).encode()).hexdigest()
 
-    return OrderedDict([
+    found = OrderedDict([
         ('net', job.name), ('standard_net', text(job.standard)),
         ('mc_net', text(job.sampling) if job.sampling else None),
         ('dropout', bool(prototxt.dropouts(job.standard))),
         ('weights', _sha256(job.weights)), ('images', job.source.scan(job.count)[1]), ('count', job.count),
         ('T', settings.T), ('seed', settings.seed), ('mode', settings.mode), ('batch', settings.batch),
         ('crops', settings.crops), ('device', 'cpu' if settings.gpu is None else 'gpu')])
+    if settings.rule:  # only here: the configs of all other evaluations stay as they were
+        found.update(block=_block_size(settings), adaptive=settings.rule._asdict())
+    return found
 
 
 def _sha256(path):
@@ -113,7 +129,7 @@ def _sha256(path):
 def key(job, settings):
     """A short name for the folder of an evaluation, different for different configs."""
     digest = hashlib.sha256(json.dumps(config(job, settings), sort_keys=True).encode()).hexdigest()
-    return 'T%d-%s' % (settings.T, digest[:8])
+    return '%sT%d-%s' % ('adaptive-' if settings.rule else '', settings.T, digest[:8])
 
 
 def _settle_config(job, settings, folder):
@@ -136,17 +152,24 @@ STANDARD = 0  # as a repetition: the passes with Standard dropout
 
 def _compute(job, settings, folder, jobs):
     """Make the blocks that are missing, on `jobs` processes."""
-    blocks = -(-job.count // settings.batch)
-    repetitions = [STANDARD] + (list(range(1, settings.repeats + 1)) if job.sampling else [])
-    tasks = [(repetition, block) for repetition in repetitions for block in range(blocks)
-             if not os.path.exists(block_path(folder, repetition, block))]
+    blocks = range(-(-job.count // _block_size(settings)))
+    standard = [(STANDARD, block) for block in blocks]
+    sampled = [(repetition, block) for repetition in range(1, settings.repeats + 1) for block in blocks]
+    todo = [[task for task in tasks if not os.path.exists(block_path(folder, *task))]
+            for tasks in _stages(standard, sampled if job.sampling else [], settings)]
     counts = np.zeros(2, np.int64)  # wrong, all
-    cost = {task: _cost(task, job, settings) for task in tasks}
+    cost = {task: _cost(task, job, settings) for tasks in todo for task in tasks}
     with progress.bar(job.name, total=sum(cost.values()), unit='passes') as step:
-        for task, arrays in engine.work(lambda: _worker(job, settings), tasks, min(jobs, len(tasks))):
-            with files.atomic(block_path(folder, *task)) as temporary, open(temporary, 'wb') as file:
-                np.savez(file, **arrays)
-            step(cost[task], _running_error(counts, task, arrays, job, settings))
+        for tasks in todo:
+            for task, arrays in engine.work(lambda: _worker(job, settings, folder), tasks, min(jobs, len(tasks))):
+                with files.atomic(block_path(folder, *task)) as temporary, open(temporary, 'wb') as file:
+                    np.savez(file, **arrays)
+                step(cost[task], _running_error(counts, task, arrays, job, settings))
+
+
+def _stages(standard, sampled, settings):
+    """The tasks that may run at the same time: adaptive T starts from the Standard predictions."""
+    return [standard, sampled] if settings.rule else [standard + sampled]
 
 
 def _running_error(counts, task, arrays, job, settings):
@@ -160,7 +183,12 @@ def _running_error(counts, task, arrays, job, settings):
 
 def _span(block, job, settings):
     """The first image of a block, and the one after its last."""
-    return block * settings.batch, min((block + 1) * settings.batch, job.count)
+    size = _block_size(settings)
+    return block * size, min((block + 1) * size, job.count)
+
+
+def _block_size(settings):
+    return settings.batch * (adaptive.BLOCK if settings.rule else 1)
 
 
 def _cost(task, job, settings):
@@ -185,7 +213,7 @@ def progress_of(folder, repeats):
     return sum(os.path.exists(path) for path in paths), len(paths)
 
 
-def _worker(job, settings):
+def _worker(job, settings, folder):
     """A function from (repetition, block) to its arrays; the nets are loaded when first needed."""
     engine.use_device(settings.gpu)
     loaded = {}
@@ -195,8 +223,11 @@ def _worker(job, settings):
             message = job.sampling if sampling else job.standard
             if sampling and settings.mode == 'replicate':
                 message = prototxt.replicate(message, _passes_a_view(settings))
-            net = engine.load_net(message, job.weights, extra_weights=job.extra_weights)
-            loaded[sampling] = net, mc.plan(message, net)
+            if sampling and settings.mode == 'antithetic':
+                loaded[sampling] = antithetic.load(message, job.weights, job.extra_weights)
+            else:
+                net = engine.load_net(message, job.weights, extra_weights=job.extra_weights)
+                loaded[sampling] = net, mc.plan(message, net)
         return loaded[sampling]
 
     def do(task):
@@ -204,25 +235,42 @@ def _worker(job, settings):
         start, stop = _span(block, job, settings)
         net, how = net_for(repetition != STANDARD)
         if repetition == STANDARD:
-            pixels, labels = job.source.read(start, stop)
-            probs, scores = mc.standard(net, how, pixels)
-            return OrderedDict(labels=labels, probs=probs, scores=scores)
+            return _standard(net, how, job, settings, (start, stop))
         labels = job.source.scan(job.count)[0][start:stop]
         mc.use_seed(settings.seed, repetition, block)
+        if settings.rule:
+            guess = read_block(folder, STANDARD, block)['probs'].argmax(axis=1)
+            seats = adaptive.Seats(net, how, lambda first, last: job.source.read(start + first, start + last)[0],
+                                   stop - start, settings.batch)
+            return adaptive.sample(seats, labels, guess, settings.T, settings.rule)
         classes = net.blobs[how.prob].data[0].size
-        return mc.sample(_passes(net, how, job, settings, (repetition, start, stop)), labels, classes).arrays()
+        passes = _passes(net, how, job, settings, (repetition, start, stop))
+        return mc.sample(passes, labels, classes, True, 2 if settings.mode == 'antithetic' else 1).arrays()
 
     return do
+
+
+def _standard(net, how, job, settings, span):
+    """The arrays of a block of Standard passes, a batch at a time."""
+    parts = []
+    for start in range(span[0], span[1], settings.batch):
+        pixels, labels = job.source.read(start, min(start + settings.batch, span[1]))
+        parts.append((labels,) + mc.standard(net, how, pixels))
+    labels, probs, scores = (np.concatenate(part) for part in zip(*parts))
+    return OrderedDict(labels=labels, probs=probs, scores=scores)
 
 
 def _passes(net, how, job, settings, where):
     """The stream of T passes over a block: of the plain images, or shared among random views of them."""
     repetition, start, stop = where
-    passes = mc.stream if settings.mode == 'stream' else mc.replicate
+    passes = mc.replicate if settings.mode == 'replicate' else mc.stream
+    if settings.mode == 'antithetic':
+        masks = np.random.RandomState(mc.seed_for(settings.seed, repetition, start, settings.batch))
+        passes = functools.partial(antithetic.stream, rng=masks)
     if not settings.crops:
         yield from passes(net, how, job.source.read(start, stop)[0], settings.T)
         return
-    # numpy's own stream, apart from Caffe's masks
+    # a stream of its own, apart from the masks
     rng = np.random.RandomState(mc.seed_for(settings.seed, repetition, start, settings.crops))
     size = net.blobs[how.input].data.shape[-1]
     for _ in range(settings.crops):
@@ -239,30 +287,45 @@ def _passes_a_view(settings):
 def assemble(folder, repeats):
     """The result of all blocks in a folder; writes images.npz and images.csv beside them."""
     about = runs.read_json(os.path.join(folder, runs.CONFIG))
-    blocks = -(-about['count'] // about['batch'])
+    blocks = -(-about['count'] // about.get('block', about['batch']))
     plain = _gather(folder, STANDARD, blocks)
     labels = plain['labels']
     result = OrderedDict([('config', about), ('standard', metrics.summary(plain['probs'], labels))])
     stored = OrderedDict([('labels', labels), ('standard_probs', plain['probs'])])
     if about['mc_net']:
-        sums = [_gather(folder, repetition, blocks) for repetition in range(1, repeats + 1)]
-        result['mc'] = OrderedDict((average, _repetitions(sums, average, plain, about['T'])) for average in AVERAGES)
-        stored.update(_per_image(sums, about['T']))
+        sums = [_gather(folder, repetition, blocks, about['T']) for repetition in range(1, repeats + 1)]
+        result['mc'] = OrderedDict((average, _repetitions(sums, average, plain)) for average in AVERAGES)
+        stored.update(_per_image(sums))
         result['uncertainty'] = OrderedDict((name, float(stored[name][0].mean())) for name in UNCERTAINTY)
+        result['uncertainty_standard_error'] = _mean_errors(stored)
+        if 'adaptive' in about:
+            result['adaptive'] = _adaptive(sums, labels, about)
     with files.atomic(os.path.join(folder, 'images.npz')) as temporary, open(temporary, 'wb') as file:
         np.savez(file, **stored)
     _write_csv(os.path.join(folder, 'images.csv'), stored)
     return result
 
 
-def _gather(folder, repetition, blocks):
-    """The arrays of all blocks of a repetition: for each image in order, `wrong` counts added up."""
-    parts = [runs.read_arrays(block_path(folder, repetition, block), 'remove it and run again') for block in range(blocks)]
+def read_block(folder, repetition, block):
+    return runs.read_arrays(block_path(folder, repetition, block), 'remove it and run again')
+
+
+def _gather(folder, repetition, blocks, T=None):
+    """The arrays of all blocks of a repetition: for each image in order, `wrong` counts added up.
+
+    Blocks of earlier versions lack the standard errors of uncertainties, which are then left
+    out, and the number of passes, which was T for every image.
+    """
+    parts = [read_block(folder, repetition, block) for block in range(blocks)]
+    for part in parts:
+        if T is not None and 'passes' not in part:
+            part['passes'] = np.full(len(part['probs']), T, np.int32)
+    names = [name for name in parts[0] if all(name in part for part in parts)]
     return {name: np.sum([part[name] for part in parts], axis=0) if name.startswith('wrong')
-            else np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            else np.concatenate([part[name] for part in parts]) for name in names}
 
 
-def _repetitions(sums, average, plain, T):
+def _repetitions(sums, average, plain):
     """For one way of averaging: the figures of Table 1 and Figure 4 (errors after each pass), and repetition 1 in detail."""
     labels = plain['labels']
     curves = [100.0 * one['wrong_' + average] / len(labels) for one in sums]
@@ -271,15 +334,20 @@ def _repetitions(sums, average, plain, T):
         ('repetitions', len(sums)), ('error', errors), ('mean', float(np.mean(errors))),
         ('std', float(np.std(errors, ddof=1)) if len(errors) > 1 else None), ('lowest', min(errors)),
         ('curve', [[round(float(value), 6) for value in curve] for curve in curves]),
-        ('summary', metrics.summary(averaged(sums[0], average, T), labels)),
-        ] + _comparison(plain['probs'], averaged(sums[0], average, T), labels))
+        ('summary', metrics.summary(averaged(sums[0], average), labels)),
+        ] + _comparison(plain['probs'], averaged(sums[0], average), labels))
 
 
-def averaged(one, average, T):
-    """The predictive probabilities: the mean of T softmax rows, or the softmax of the mean of T rows of scores."""
+def averaged(one, average):
+    """The predictive probabilities: the mean of softmax rows, or the softmax of the mean of rows of scores."""
     if average == 'probs':
-        return one['probs'] / T
-    return metrics.softmax(one['scores'] / T)
+        return _mean(one, 'probs')
+    return metrics.softmax(_mean(one, 'scores'))
+
+
+def _mean(one, name):
+    """The mean of a sum over each image's own passes."""
+    return one[name] / (one['passes'] if one[name].ndim == 1 else one['passes'][:, None])
 
 
 def _comparison(standard, probs, labels):
@@ -296,27 +364,78 @@ def _comparison(standard, probs, labels):
 UNCERTAINTY = ('entropy', 'expected_entropy', 'mutual_information', 'variation_ratio')
 
 
-def _per_image(sums, T):
-    probs = np.stack([one['probs'] / T for one in sums]).astype(np.float32)
-    expected = np.stack([one['entropy'] / T for one in sums])
-    variance = np.stack([one['squares'] / T for one in sums]) - probs.astype(np.float64) ** 2
-    return OrderedDict([
-        ('mc_probs', probs), ('mc_scores', np.stack([one['scores'] / T for one in sums]).astype(np.float32)),
-        # of the mean probability; the sample variance has T - 1 degrees of freedom
-        ('mc_standard_error', np.sqrt(np.maximum(variance, 0) / max(T - 1, 1)).astype(np.float32)),
+def _per_image(sums):
+    """Everything that images.npz has for each repetition and image."""
+    def stack(make, kind=np.float64):
+        return np.stack([make(one) for one in sums]).astype(kind)
+
+    probs, expected = stack(lambda one: _mean(one, 'probs'), np.float32), stack(lambda one: _mean(one, 'entropy'))
+    found = OrderedDict([
+        ('mc_probs', probs), ('mc_scores', stack(lambda one: _mean(one, 'scores'), np.float32)),
+        ('mc_standard_error', stack(lambda one: metrics.mean_errors(
+            one['squares'], _mean(one, 'probs'), one.get('groups', one['passes'])), np.float32)),
         ('entropy', metrics.entropy(probs)), ('expected_entropy', expected),
         ('mutual_information', np.maximum(metrics.entropy(probs) - expected, 0)),
-        ('variation_ratio', np.stack([metrics.variation_ratio(one['votes']) for one in sums]))])
+        ('variation_ratio', stack(lambda one: metrics.variation_ratio(one['votes'])))])
+    for name in UNCERTAINTY[:-1]:
+        if all(name + '_se' in one for one in sums):
+            found[name + '_se'] = stack(lambda one: one[name + '_se'])
+    found['variation_ratio_se'] = stack(_vote_errors)
+    found['passes'] = stack(lambda one: one['passes'], np.int32)
+    return found
+
+
+def _vote_errors(one):
+    """The standard error of each variation ratio: of the share of the votes for the class with most."""
+    errors = metrics.mean_errors(one.get('vote_squares', one['votes']), _mean(one, 'votes'),
+                                 one.get('groups', one['passes']))
+    return errors[np.arange(len(errors)), one['votes'].argmax(axis=1)]
+
+
+def _mean_errors(stored):
+    """{measure: the standard error that the passes of repetition 1 leave in its mean}, None where it is not known."""
+    found = OrderedDict()
+    for name in UNCERTAINTY:
+        errors = stored.get(name + '_se', [np.array([np.nan])])[0]
+        value = float(np.sqrt((errors ** 2).sum()) / len(errors))
+        found[name] = value if np.isfinite(value) else None
+    return found
+
+
+def _adaptive(sums, labels, about):
+    """How many passes the images took, what is promised, and what a check found; an entry a repetition."""
+    T, found = about['T'], []
+    for one in sums:
+        passes = one['passes']
+        found.append(OrderedDict([
+            ('mean', float(passes.mean())), ('percent_of_T', 100.0 * float(passes.mean()) / T),
+            ('median', float(np.median(passes))), ('percentile_90', float(np.percentile(passes, 90))),
+            ('percentile_99', float(np.percentile(passes, 99))), ('all_T', int((passes == T).sum())),
+            ('images_by_passes', np.bincount(passes, minlength=T + 1)[1:].tolist())]))
+        if 'full' in one:
+            found[-1]['check'] = _check(one, labels)
+    return OrderedDict([('error', about['adaptive']['error']),
+                        ('guaranteed_agreement', 100.0 * (1 - about['adaptive']['error'])), ('passes', found)])
+
+
+def _check(one, labels):
+    """The predictions at the decision beside those of the same stream of passes after all T."""
+    different = int((one['probs'].argmax(axis=1) != one['full'].argmax(axis=1)).sum())
+    return OrderedDict([('different', different), ('agreement', 100.0 * (1 - different / len(labels))),
+                        ('error', metrics.error(one['probs'], labels)), ('full_error', metrics.error(one['full'], labels))])
 
 
 def _write_csv(path, stored):
-    """A line an image: label, Standard and MC prediction with confidence, and uncertainty (repetition 1)."""
+    """A line an image: label, Standard and MC prediction with confidence, uncertainty, standard errors (repetition 1)."""
     columns = OrderedDict([('image', np.arange(len(stored['labels']))), ('label', stored['labels']),
                            ('standard', stored['standard_probs'].argmax(1)),
                            ('standard_p', stored['standard_probs'].max(1))])
     if 'mc_probs' in stored:
-        columns.update([('mc', stored['mc_probs'][0].argmax(1)), ('mc_p', stored['mc_probs'][0].max(1))])
-        columns.update((name, stored[name][0]) for name in UNCERTAINTY)
+        best = stored['mc_probs'][0].argmax(1)
+        columns.update([('passes', stored['passes'][0]), ('mc', best), ('mc_p', stored['mc_probs'][0].max(1)),
+                        ('mc_p_se', stored['mc_standard_error'][0][np.arange(len(best)), best])])
+        columns.update((name + end, stored[name + end][0]) for name in UNCERTAINTY for end in ('', '_se')
+                       if name + end in stored)
     with files.atomic(path) as temporary, open(temporary, 'w') as file:
         file.write(','.join(columns) + '\n')
         for row in zip(*columns.values()):

@@ -73,38 +73,77 @@ def outputs(net, how, rows):
 
 # --- what they add up to -----------------------------------------------------------------
 
-class Sums:
-    """Running sums over passes, for each image of a batch; and how many are wrong after each pass."""
+MOST_CLASSES = 100
 
-    def __init__(self, labels, classes):
+
+class Sums:
+    """Running sums over passes, for each image of a batch; and how many are wrong after each pass.
+
+    group: how many passes in a row depend on one another; their means are what the standard
+    errors are made of. With `moments` also the products of probabilities and entropies, for those of
+    uncertainties; not for so many classes that a matrix an image would be too large.
+    """
+
+    def __init__(self, labels, classes, moments=False, group=1):
         n = len(labels)
-        self.labels = labels
+        self.labels, self.group, self.held = labels, group, []
+        self.passes = np.zeros(n, np.int32)
         self.probs, self.squares, self.scores = (np.zeros((n, classes)) for _ in range(3))
-        self.votes = np.zeros((n, classes), np.int32)
+        self.votes, self.vote_squares = np.zeros((n, classes), np.int32), np.zeros((n, classes))
         self.entropy = np.zeros(n)
+        self.moments = np.zeros((n, classes + 1, classes + 1)) if moments and classes <= MOST_CLASSES else None
         self.wrong_probs, self.wrong_scores = [], []
 
-    def add(self, probs, scores):
-        """Add one pass."""
-        self.probs += probs
-        self.squares += np.square(probs, dtype=np.float64)
-        self.scores += scores
-        self.votes[np.arange(len(probs)), probs.argmax(axis=1)] += 1
-        self.entropy += metrics.entropy(probs)
+    def add(self, probs, scores, images=slice(None)):
+        """Add one pass, of all images or of these."""
+        entropy, best = metrics.entropy(probs), probs.argmax(axis=1)
+        self.passes[images] += 1
+        self.probs[images] += probs
+        self.scores[images] += scores
+        self.votes[np.arange(len(self.votes))[images], best] += 1
+        self.entropy[images] += entropy
+        if self.group > 1:
+            self.held.append(np.column_stack([probs, entropy, best[:, None] == np.arange(probs.shape[1])]))
+            if len(self.held) == self.group:
+                probs, entropy, votes = np.split(np.mean(self.held, axis=0), [-1 - probs.shape[1], -probs.shape[1]], axis=1)
+                self.vote_squares[images] += votes ** 2
+                self._add_squares(probs, entropy, images)
+                self.held = []
+        else:
+            self._add_squares(probs, entropy, images)
+        self._count_wrong(images)
+
+    def _add_squares(self, probs, entropy, images):
+        """Add the squares of independent values: of a pass, or means of a group of passes."""
+        self.squares[images] += np.square(probs, dtype=np.float64)
+        if self.moments is not None:
+            both = np.column_stack([probs, entropy])
+            self.moments[images] += both[:, :, None] * both[:, None, :]
+
+    def _count_wrong(self, _images):
         # Dividing by t changes no order: the sum has its maximum where the average has.
-        self.wrong_probs.append(len(probs) - np.count_nonzero(metrics.correct(self.probs, self.labels)))
-        self.wrong_scores.append(len(probs) - np.count_nonzero(metrics.correct(self.scores, self.labels)))
+        n = len(self.labels)
+        self.wrong_probs.append(n - np.count_nonzero(metrics.correct(self.probs, self.labels)))
+        self.wrong_scores.append(n - np.count_nonzero(metrics.correct(self.scores, self.labels)))
 
     def arrays(self):
         """All of it by name, for storing."""
-        return OrderedDict(
+        arrays = OrderedDict(
             probs=self.probs, squares=self.squares, scores=self.scores, votes=self.votes, entropy=self.entropy,
-            wrong_probs=np.array(self.wrong_probs, np.int64), wrong_scores=np.array(self.wrong_scores, np.int64))
+            wrong_probs=np.array(self.wrong_probs, np.int64), wrong_scores=np.array(self.wrong_scores, np.int64),
+            passes=self.passes)
+        if self.group > 1:  # elsewhere the votes are their own squares, and every pass counts
+            arrays.update(vote_squares=self.vote_squares, groups=self.passes // self.group)
+        if self.moments is not None:
+            errors = metrics.uncertainty_errors(self.moments, self.probs / self.group, self.entropy / self.group,
+                                                self.passes // self.group)
+            arrays.update((name + '_se', values) for name, values in errors.items())
+        return arrays
 
 
-def sample(passes, labels, classes):
+def sample(passes, labels, classes, moments=False, group=1):
     """The Sums of a stream of passes over one batch."""
-    sums = Sums(labels, classes)
+    sums = Sums(labels, classes, moments, group)
     for probs, scores in passes:
         sums.add(probs, scores)
     return sums

@@ -79,6 +79,34 @@ def variation_ratio(votes):
     return 1 - votes.max(axis=1) / votes.sum(axis=1)
 
 
+def mean_errors(squares, means, n):
+    """The standard error of each mean of n independent values an image, from the sum of their squares; NaN for one value."""
+    n = n[:, None].astype(np.float64)
+    variance = np.maximum(squares / n - means ** 2, 0)  # rounding may leave less than nothing
+    return np.sqrt(variance / np.where(n > 1, n - 1, np.nan))
+
+
+def uncertainty_errors(moments, sums, entropies, n):
+    """{measure: standard errors} of the entropy of the mean, the mean entropy and their difference.
+
+    moments: sums over n passes (or means of groups of them) of the products of (probabilities,
+    entropy) with one another; sums, entropies: of these themselves. To first order (the delta method) the entropy of the mean moves with the mean of
+    -sum_c p_c log(mean p_c), so that each measure is the mean of a weighted sum of what was
+    summed; its variance follows from their covariances.
+    """
+    n = n.astype(np.float64)
+    means = np.column_stack([sums, entropies]) / n[:, None]
+    covariance = moments / n[:, None, None] - means[:, :, None] * means[:, None, :]
+    logs = -np.log(np.maximum(means[:, :-1], TINY))
+    zero, one = np.zeros((len(n), 1)), np.ones((len(n), 1))
+    found = {}
+    for name, weights in (('entropy', np.hstack([logs, zero])), ('expected_entropy', np.hstack([0 * logs, one])),
+                          ('mutual_information', np.hstack([logs, -one]))):
+        variance = np.maximum(np.einsum('ni,nij,nj->n', weights, covariance, weights), 0)
+        found[name] = np.sqrt(variance / np.where(n > 1, n - 1, np.nan))
+    return found
+
+
 # --- two methods on the same images ----------------------------------------------------------
 
 def mcnemar(right_a, right_b):

@@ -69,6 +69,25 @@ TABLES['thumbnails'] = THUMBNAILS
 # Speed on one machine, which tools/bench.py --record replaces as a whole.
 TABLES['bench'] = Table('bench', 'how fast things are on the machine that measured', OrderedDict([
     ('what', 'text'), ('value', 'float'), ('unit', 'text'), ('note', 'text?'), ('machine', 'text')]), ('what',))
+# Measured by tools/sampler.py: variance of a pass (summed over the classes, mean of the images), correlation within
+# a pair of complementary masks, gain: variance of the mean without pairs over that with them at equal passes, time: of a
+# pass over that of Caffe's own dropout, worth: gain / time.
+TABLES['sampler'] = Table('sampler', 'what antithetic masks gain', OrderedDict([
+    ('net', 'text'), ('images', 'int'), ('pairs', 'int'), ('variance', 'float'), ('correlation', 'float'),
+    ('correlation_se', 'float'), ('gain', 'float'), ('time', 'float'), ('worth', 'float'), ('weights', 'text')]), ('net',))
+# Measured by tools/profile_net.py: microseconds an image and pass; share in percent of the sampled part.
+TABLES['layers'] = Table('layers', 'where the time of an MC pass goes', OrderedDict([
+    ('net', 'text'), ('index', 'int'), ('layer', 'text'), ('type', 'text'), ('part', 'text'), ('time', 'float'),
+    ('share', 'float?'), ('gflops', 'float?'), ('product_time', 'float?')]), ('net', 'index'))
+# Measured by tools/check_adaptive.py. different: predictions that all T passes of the same stream change; empty
+# where that was not checked. other_*: an evaluation with T passes for all and other masks, on the same images;
+# noise: predictions in which the T passes of this stream and those of the other differ, by MC noise alone.
+TABLES['adaptive'] = Table('adaptive', 'adaptive T beside T passes for all', OrderedDict([
+    ('net', 'text'), ('T', 'int'), ('error', 'float'), ('n', 'int'), ('mc_seed', 'int'), ('repetition', 'int'),
+    ('passes', 'float'), ('percent', 'float'), ('median', 'float'), ('percentile_90', 'float'),
+    ('percentile_99', 'float'), ('all_T', 'int'), ('errors', 'int'), ('different', 'int?'), ('full_errors', 'int?'),
+    ('other_errors', 'int?'), ('other_different', 'int?'), ('noise', 'int?'), ('config', 'text')]),
+    ('config', 'repetition'))
 PROVENANCE_COLUMNS = tuple(name for name, _ in PROVENANCE) + ('experiment', 'fraction')
 
 

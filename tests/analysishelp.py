@@ -107,6 +107,16 @@ class Synthetic:
         self.add('bench', what='training step, %s/%s' % (dataset, net), value=float(milliseconds), unit='ms', note=None,
                  machine='a machine')
 
+    def measured(self):
+        """A row in each table of measurements that stand for themselves."""
+        self.add('sampler', net='cifar10/nin', images=100, pairs=20, variance=0.05, correlation=-0.5, correlation_se=0.02,
+                 gain=2.0, time=1.1, worth=1.8, weights='abcd')
+        self.add('layers', net='cifar10/nin', index=3, layer='conv2', type='Convolution', part='sampled', time=1500.0,
+                 share=60.0, gflops=110.0, product_time=None)
+        self.add('adaptive', net='cifar10/nin', T=100, error=0.01, n=10000, mc_seed=1, repetition=1, passes=13.0,
+                 percent=13.0, median=7.0, percentile_90=25.0, percentile_99=90.0, all_T=50, errors=1030, different=None,
+                 full_errors=None, other_errors=1034, other_different=40, noise=None, config='abcd')
+
     def write(self, folder):
         """Writes the tables; gives the folder as text."""
         for name, rows in self.rows.items():
@@ -154,4 +164,5 @@ def whole_paper(seeds=(1, 2, 3), length=1.0):
                         weights='published' if published else 'trained',
                         iterations=None if published else int(200000 * length))
     made.step('mnist', 'lenet_all', 33)
+    made.measured()
     return made

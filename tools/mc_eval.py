@@ -12,7 +12,7 @@ from launcher import start
 
 EXAMPLES = '''examples:
   python tools/mc_eval.py --net dsn_aug --T 100
-  python tools/mc_eval.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel --repeats 1 --limit 500
+  python tools/mc_eval.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel --repeats 1 --adaptive
   python tools/mc_eval.py --prototxt my_train_val.prototxt --weights my.caffemodel --data my_test_lmdb'''
 
 
@@ -34,8 +34,12 @@ def make_parser():
     add('--repeats', type=int, default=5, help='repetitions of the whole evaluation (default 5)')
     add('--seed', type=int, default=1, help='of the dropout masks (default 1)')
     add('--mode', choices=('stream', 'replicate'), default='stream', help="replicate: the paper's appendix")
+    add('--sampler', choices=('independent', 'antithetic'), default='independent', help='antithetic: masks in opposite pairs')
     add('--average', choices=('probs', 'scores'), default='probs', help='which average to headline; both are stored')
     add('--crops', type=int, metavar='K', help='share the passes among K random crops and mirrors of padded images')
+    add('--adaptive', action='store_true', help='sample an image only until its class after T passes is settled')
+    add('--adaptive-error', type=float, metavar='P', help='probability of settling on another class (default 0.01)')
+    add('--adaptive-check', action='store_true', help='go on to T all the same, and count where that changes the class')
     add('--batch', type=int, help='images a batch (default: as many as fit 400 MB)')
     add('--jobs', type=int, default=os.cpu_count(), help='processes (default: one a core)')
     add('--gpu', type=int, metavar='N', help='compute on GPU N (default: CPU)')

@@ -200,15 +200,19 @@ def padded_job(tmp_path, make):
 def test_the_csv_says_what_the_npz_says(small, tmp_path):
     evaluate(small, tmp_path / 'out')
     lines = (tmp_path / 'out' / 'images.csv').read_text().splitlines()
-    assert lines[0] == ('image,label,standard,standard_p,mc,mc_p,'
-                        'entropy,expected_entropy,mutual_information,variation_ratio')
+    assert lines[0] == ('image,label,standard,standard_p,passes,mc,mc_p,mc_p_se,entropy,entropy_se,expected_entropy,'
+                        'expected_entropy_se,mutual_information,mutual_information_se,variation_ratio,'
+                        'variation_ratio_se')
     assert len(lines) == 1 + COUNT
     with np.load(str(tmp_path / 'out' / 'images.npz')) as stored:
         for row, line in enumerate(lines[1:]):
             cells = line.split(',')
             assert (int(cells[0]), int(cells[1])) == (row, stored['labels'][row])
-            assert int(cells[4]) == stored['mc_probs'][0, row].argmax()
-            assert float(cells[8]) == pytest.approx(stored['mutual_information'][0, row], rel=1e-4, abs=1e-9)
+            best = stored['mc_probs'][0, row].argmax()
+            assert (int(cells[4]), int(cells[5])) == (10, best)
+            assert float(cells[7]) == pytest.approx(stored['mc_standard_error'][0, row, best], rel=1e-4)
+            assert float(cells[12]) == pytest.approx(stored['mutual_information'][0, row], rel=1e-4, abs=1e-9)
+            assert float(cells[13]) == pytest.approx(stored['mutual_information_se'][0, row], rel=1e-4, abs=1e-9)
 
 
 def test_uncertainty_adds_up(small, tmp_path):

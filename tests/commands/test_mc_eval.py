@@ -90,6 +90,22 @@ def test_a_net_without_dropout(mc_eval):
     one_clear_line(mc_eval(*words + ('--T', 50)), 'lenet_none has no dropout layer')
 
 
+def test_adaptive(mc_eval, tmp_path):
+    result = mc_eval(*LENET + ('--T', 60, '--repeats', 1, '--adaptive', '--adaptive-error', 0.1, '--adaptive-check'))
+    assert result.returncode == 0, result.stderr
+    stored = json.loads((tmp_path / 'out' / 'result.json').read_text())['adaptive']
+    assert stored['error'] == 0.1
+    assert 'repetition 1: %.2f passes an image' % stored['passes'][0]['mean'] in result.stdout
+    assert 'checked with all 60 passes: %d of 30' % stored['passes'][0]['check']['different'] in result.stdout
+    assert 'with a probability of at least 90%' in result.stdout
+
+
+def test_antithetic(mc_eval, tmp_path):
+    result = mc_eval(*LENET + ('--T', 8, '--repeats', 1, '--sampler', 'antithetic'))
+    assert result.returncode == 0, result.stderr
+    assert json.loads((tmp_path / 'out' / 'config.json').read_text())['mode'] == 'antithetic'
+
+
 def test_standard_only(mc_eval, tmp_path):
     result = mc_eval(*LENET + ('--standard-only',))
     assert result.returncode == 0 and 'not asked for' in result.stdout
@@ -98,14 +114,16 @@ def test_standard_only(mc_eval, tmp_path):
     assert result.returncode == 0 and 'the net has no dropout layer' in result.stdout
 
 
-def test_killed_and_run_again_ends_in_the_same_bytes(place, mc_eval, tmp_path):
+@pytest.mark.parametrize('more', [(), ('--adaptive', '--adaptive-check')], ids=['plain', 'adaptive'])
+def test_killed_and_run_again_ends_in_the_same_bytes(place, mc_eval, tmp_path, more):
     """kill -9 of the whole command at random moments, then to the end; against an undisturbed run."""
-    words = LENET + ('--T', 400, '--repeats', 4, '--batch', 3, '--jobs', 2)
+    size = (60, '--batch', 1, '--repeats', 2) if more else (400, '--batch', 3, '--repeats', 4)
+    words = LENET + ('--T',) + size + ('--jobs', 2) + more
     assert mc_eval(*words, out=tmp_path / 'calm').returncode == 0
     command = [sys.executable, os.path.join(ROOT, 'tools', 'mc_eval.py')]
     command += [str(place / word) if isinstance(word, str) and (place / word).exists() else str(word) for word in words]
     blocks = tmp_path / 'stormy' / 'blocks'
-    for wanted in (1, 12, 30):
+    for wanted in (1, 8, 15) if more else (1, 12, 30):
         process = subprocess.Popen(command + ['--out', str(tmp_path / 'stormy')], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         deadline = time.time() + 30
@@ -137,6 +155,13 @@ def test_killed_and_run_again_ends_in_the_same_bytes(place, mc_eval, tmp_path):
     (LENET + ('--limit', 0), ['--limit 0']),
     (LENET + ('--crops', 5), ['nothing to crop']),
     (LENET + ('--gpu', 0), ['GPU 0']),
+    (LENET + ('--adaptive', '--mode', 'replicate'), ['--adaptive does not go with --mode replicate']),
+    (LENET + ('--adaptive', '--sampler', 'antithetic'), ['--adaptive does not go with --sampler antithetic']),
+    (LENET + ('--adaptive-error', 0.1), ['--adaptive-error says nothing without --adaptive']),
+    (LENET + ('--adaptive-check',), ['--adaptive-check says nothing']),
+    (LENET + ('--adaptive', '--adaptive-error', 0), ['error probability of 0', 'above 0']),
+    (LENET + ('--adaptive', '--adaptive-error', 'nan'), ['error probability of nan']),
+    (LENET + ('--T', 7, '--sampler', 'antithetic'), ['in pairs']),
     (LENET[:2] + ('--weights', 'none.caffemodel', '--data', 'digits.npz'), ['none.caffemodel', 'no such file']),
     (LENET[:2] + ('--weights', 'noise.caffemodel', '--data', 'digits.npz'), ['noise.caffemodel', 'not a caffemodel']),
     (LENET[:2] + ('--weights', 'mine.caffemodel', '--data', 'digits.npz'), ['mine.caffemodel', 'no weights for conv1, conv2']),
@@ -172,7 +197,7 @@ def test_an_unwritable_place_is_one_line(mc_eval, tmp_path):
 
 
 WORDS = st.sampled_from(['--net', 'lenet_ip', 'nin', '--prototxt', 'mine.prototxt', 'noise.caffemodel', '--weights',
-                         'mine.caffemodel', 'lenet_ip.caffemodel', '--data', 'mine.npz', 'digits.npz', '--T', '3', '0', '-1',
+                         'mine.caffemodel', 'lenet_ip.caffemodel', '--data', 'mine.npz', 'digits.npz', '--T', '3', '0', '-1', '--adaptive',
                          '--repeats', '1', '--limit', '2', 'x', '', '--mode', 'replicate', '--jobs', '--crops', '2', '--shape',
                          '1,2,2', '9' * 30, '--out'])
 

@@ -1,0 +1,224 @@
+"""Adaptive T: an image is sampled only until its class after T passes is as good as settled.
+
+The class after T passes is a fact about T outputs of which the first t are seen: passes are
+independent draws of the same masks, so the T of them are a finite population in random order.
+That a class c comes out on top of it is tested by betting (Ville 1939; Waudby-Smith and Ramdas,
+"Estimating means of bounded random variables by betting", JRSS B 2024, its part on sampling
+without replacement). Before each pass some money is put on the present leader getting a higher
+probability than c. If c ended on top, what is left to come could on average not favour the
+leader by more than
+
+    m = -(leader's sum so far - c's sum so far) / passes left,
+
+so that the game would be fair at best, and money grows 1/error-fold at any time with a
+probability of at most `error`. When it does so against every class but the leader, the image
+is decided. Only the rejection of the class that does come out on top is a mistake, hence
+
+    P(class at the decision is not the class after T passes) <= error,
+
+for every net and image, with no assumption on how the outputs are distributed and nothing
+to pay for looking after each pass or for the number of classes. An empirical Bernstein bound
+(Maurer and Pontil 2009) promises the same, but for differences between -1 and 1 its term
+14 log(2/error) / 3(t - 1) alone keeps the clearest image for 26 passes at an error of 0.01, and
+for 48 if each of 100 passes may be the last; this bet needs 7. A normal approximation of the
+gap is quick too, but promises nothing after so few passes.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+from . import mc, metrics
+
+ERROR = 0.01
+MINIMUM = 5  # fewer passes would leave nothing to estimate standard errors from
+# Batches a stored block is made of: images enter while others leave, so that only the end of a
+# block runs in batches that are not full.
+BLOCK = 5
+# A large batch means a long end of a block; from here on larger ones are no faster.
+LARGEST = 500
+
+# check: whether images that are decided go on to T, to see whether the decision holds.
+Rule = namedtuple('Rule', 'error minimum check')
+
+
+class Race:
+    """Which class leads after T passes: bets against each class of each image, until all but the leader have lost.
+
+    guess: for each image the class to put the first bet on; a bad one costs passes, not
+    validity.
+    """
+
+    def __init__(self, guess, classes, T, rule):
+        shape = len(guess), classes
+        self.T, self.rule, self.guess = T, rule, guess
+        self.passes = np.zeros(len(guess), np.int64)
+        self.sums, self.money = np.zeros(shape), np.ones(shape)
+        self.possible = np.ones(shape, bool)
+        # of the gains so far; the start is as if two bets had been won, which stakes all
+        self.gains, self.squares = np.full(shape, 2.0), np.full(shape, 2.0)
+
+    def add(self, images, probs):
+        """Whether each of these images is decided after one more pass of them with these probabilities."""
+        probs = probs.astype(np.float64)
+        gain = self._gain(images, probs)
+        # The stake is the share of the money that grows fastest on what was seen (Kelly 1956), as far as the first
+        # two terms of the logarithm tell. It is fixed before the pass is seen, which the proof needs.
+        stake = np.clip(self.gains[images] / self.squares[images], 0, 1)
+        self.money[images] = np.minimum(self.money[images] * (1 + stake * gain), 1e100)  # far beyond any need
+        self.gains[images] += gain
+        self.squares[images] += gain ** 2
+        self.sums[images] += probs
+        self.passes[images] += 1
+        behind = self.sums[images].max(axis=1, keepdims=True) - self.sums[images]
+        certain = behind > (self.T - self.passes[images])[:, None]  # a pass makes up for 1 at most
+        self.possible[images] &= ~certain & (self.money[images] < 1 / self.rule.error)
+        return self._decided(images)
+
+    def _gain(self, images, probs):
+        """What a full stake against each class wins in this pass; -1 is the loss of it."""
+        row, sums = np.arange(len(images))[:, None], self.sums[images]
+        rival = self._rivals(images, sums)
+        fair = -(sums[row, rival] - sums) / (self.T - self.passes[images])[:, None]  # m above
+        # The stake is lost at a difference of -1, the least there is. Where fair is -1 or below, no bet is needed.
+        least = np.maximum(1 + fair, 1e-9)
+        return np.where(fair > -1, np.maximum((probs[row, rival] - probs - fair) / least, -1), 0)
+
+    def _rivals(self, images, sums):
+        """For each class the one that is bet on against it: the leader, and the second against the leader."""
+        rows = np.arange(len(images))
+        leader = np.where(self.passes[images] == 0, self.guess[images], sums.argmax(axis=1))
+        others = sums.copy()
+        others[rows, leader] = -1
+        rivals = np.repeat(leader[:, None], sums.shape[1], axis=1)
+        rivals[rows, leader] = others.argmax(axis=1)
+        return rivals
+
+    def _decided(self, images):
+        possible = self.possible[images]
+        leader = self.sums[images].argmax(axis=1)
+        alone = (possible.sum(axis=1) == 1) & possible[np.arange(len(images)), leader]
+        return alone & (self.passes[images] >= self.rule.minimum)
+
+
+# --- batches that stay full -------------------------------------------------------------------
+
+class Seats:
+    """The rows of a batch, each with an image: those that are done leave, the next ones take their seats.
+
+    What the layers before the first dropout make of an image is computed once and kept with
+    its seat. read(start, stop) gives pixels.
+    """
+
+    def __init__(self, net, how, read, count, batch):
+        self.net, self.how, self.read, self.count, self.batch = net, how, read, count, batch
+        self.blobs = kept_blobs(net, how.first)
+        self.next = 0               # the first image that has not been read
+        self.stock = {}             # the blobs of images that wait for a seat
+        self.kept = {}              # the blobs of those that have one
+        self.waiting = np.zeros(0, int)
+        self.images = np.full(min(batch, count), -1)
+        self.changed = slice(None)  # rows that the net has to be given again
+        self._seat(np.arange(len(self.images)))
+
+    def forward(self):
+        """(probabilities, scores) of one pass, a row an image of self.images; views."""
+        blob, rows = self.net.blobs[self.how.input], len(self.images)
+        if blob.data.shape[0] != rows:
+            blob.reshape(rows, *blob.data.shape[1:])
+            self.net.reshape()
+            self.changed = slice(None)
+        for name in self.blobs:
+            self.net.blobs[name].data[self.changed] = self.kept[name][:rows][self.changed]
+        self.changed = np.zeros(0, int)
+        self.net._forward(self.how.first, len(self.net.layers) - 1)
+        return mc.outputs(self.net, self.how, rows)
+
+    def leave(self, done):
+        """Frees the seats of the rows that are done, and fills them as long as there are images."""
+        empty = self._seat(np.flatnonzero(done))
+        if len(empty):  # the others move up
+            stay = np.delete(np.arange(len(self.images)), empty)
+            for name in self.blobs:
+                self.kept[name] = self.kept[name][stay]
+            self.images = self.images[stay]
+            self.changed = slice(None)
+
+    def _seat(self, seats):
+        """The seats that stay empty, of these, after all that wait have been seated."""
+        while len(seats) and self._stocked():
+            here, seats = np.split(seats, [min(len(seats), len(self.waiting))])
+            for name in self.blobs:
+                self.kept[name][here] = self.stock[name][:len(here)]
+                self.stock[name] = self.stock[name][len(here):]
+            self.images[here], self.waiting = self.waiting[:len(here)], self.waiting[len(here):]
+            if not isinstance(self.changed, slice):
+                self.changed = np.append(self.changed, here)
+        return seats
+
+    def _stocked(self):
+        """Whether an image waits, after computing the next ones if need be."""
+        if not len(self.waiting) and self.next < self.count:
+            stop = min(self.next + self.batch, self.count)
+            mc.fill(self.net, self.how, self.read(self.next, stop))
+            self.net._forward(0, self.how.first - 1)
+            self.stock = {name: np.array(self.net.blobs[name].data) for name in self.blobs}
+            if not self.kept:
+                self.kept = {name: np.zeros_like(blob) for name, blob in self.stock.items()}
+            self.waiting, self.next = np.arange(self.next, stop), stop
+            self.changed = slice(None)  # the net's blobs are those of the new images now
+        return len(self.waiting) > 0
+
+
+def kept_blobs(net, first):
+    """The names of the blobs that layers from index `first` on read and layers before it make."""
+    names = list(net._layer_names)
+    made = set(top for name in names[:first] for top in net.top_names[name])
+    return sorted(made.intersection(bottom for name in names[first:] for bottom in net.bottom_names[name]))
+
+
+# --- what they add up to ------------------------------------------------------------------------
+
+class Sums(mc.Sums):
+    """Running sums over as many passes as each image gets. Errors after t passes: of those decided before, as decided."""
+
+    def __init__(self, labels, classes, T):
+        mc.Sums.__init__(self, labels, classes, moments=True)
+        self.wrong_probs, self.wrong_scores = np.zeros((2, T), np.int64)
+
+    def _count_wrong(self, images):
+        for curve, wrong in self._wrong(images):
+            np.add.at(curve, self.passes[images] - 1, wrong)
+
+    def leave(self, images):
+        """These images are decided: they count as they are for all passes to come."""
+        for curve, wrong in self._wrong(images):
+            for t in self.passes[images[wrong]]:
+                curve[t:] += 1
+
+    def _wrong(self, images):
+        for curve, sums in ((self.wrong_probs, self.probs), (self.wrong_scores, self.scores)):
+            yield curve, ~metrics.correct(sums[images], self.labels[images])
+
+
+def sample(seats, labels, guess, T, rule):
+    """The arrays of the Sums over the images in `seats`; with rule.check also `full`, the sums of all T passes."""
+    classes = seats.net.blobs[seats.how.prob].data[0].size
+    sums, race = Sums(labels, classes, T), Race(guess, classes, T, rule)
+    full, taken = np.zeros((len(labels), classes)), np.zeros(len(labels), int)
+    decided = np.zeros(len(labels), bool)
+    while len(seats.images):
+        probs, scores = seats.forward()
+        taken[seats.images] += 1
+        full[seats.images] += probs
+        going = ~decided[seats.images]
+        images = seats.images[going]
+        sums.add(probs[going], scores[going], images)
+        ends = images[race.add(images, probs[going]) | (taken[images] == T)]
+        decided[ends] = True
+        sums.leave(ends)
+        seats.leave(taken[seats.images] == T if rule.check else decided[seats.images])
+    arrays = sums.arrays()
+    if rule.check:
+        arrays['full'] = full
+    return arrays

@@ -1,0 +1,86 @@
+"""Adaptive evaluations beside those with T passes for every image: passes, errors, equal predictions."""
+
+import hashlib
+import json
+import os
+from collections import OrderedDict
+
+import numpy as np
+
+from . import evaluation, metrics, runs
+from .errors import UserError
+
+
+def rows(folder, other=None):
+    """The rows of the table `adaptive` for an evaluation; other: the folder of one with T passes for all images."""
+    result, images = _load(folder)
+    about = result['config']
+    if 'adaptive' not in result:
+        raise UserError('%s: not an adaptive evaluation; make one with tools/mc_eval.py --adaptive' % folder)
+    theirs = _other(other, about, images['labels']) if other else None
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:8]
+    return [_row(folder, result, images, k, theirs, digest) for k in range(len(result['adaptive']['passes']))]
+
+
+def _load(folder):
+    result = runs.read_json(os.path.join(folder, 'result.json'))
+    if result is None:
+        raise UserError('%s: no finished evaluation: no result.json' % folder)
+    return result, runs.read_arrays(os.path.join(folder, 'images.npz'), 'run the evaluation again')
+
+
+def _other(folder, about, labels):
+    """The mean probabilities of repetition 1 of the evaluation with T passes for all, for our images."""
+    result, images = _load(folder)
+    for name in ('weights', 'mc_net', 'T'):
+        if result['config'][name] != about[name]:
+            raise UserError('%s: evaluated with another %s' % (folder, name))
+    n = len(labels)
+    if 'adaptive' in result or not np.array_equal(images['labels'][:n], labels):
+        raise UserError('%s: not an evaluation of the same images with T passes for all' % folder)
+    return images['mc_probs'][0, :n]
+
+
+def _row(folder, result, images, k, theirs, digest):
+    about, found, labels = result['config'], result['adaptive']['passes'][k], images['labels']
+    ours, full = images['mc_probs'][k], _full(folder, about, k + 1)
+    row = OrderedDict([
+        ('net', about['net']), ('T', about['T']), ('error', about['adaptive']['error']), ('n', about['count']),
+        ('mc_seed', about['seed']), ('repetition', k + 1), ('passes', found['mean']), ('percent', found['percent_of_T']),
+        ('median', found['median']), ('percentile_90', found['percentile_90']),
+        ('percentile_99', found['percentile_99']), ('all_T', found['all_T']), ('errors', _errors(ours, labels)),
+        ('different', _different(ours, full)), ('full_errors', _errors(full, labels)),
+        ('other_errors', _errors(theirs, labels)), ('other_different', _different(ours, theirs)),
+        ('noise', _different(full, theirs)), ('config', digest)])
+    return row
+
+
+def _full(folder, about, repetition):
+    """The sums of all T passes of a checked repetition, None where it was not checked."""
+    if not about['adaptive']['check']:
+        return None
+    blocks = range(-(-about['count'] // about['block']))
+    return np.concatenate([evaluation.read_block(folder, repetition, block)['full'] for block in blocks])
+
+
+def _errors(probs, labels):
+    return None if probs is None else int((~metrics.correct(probs, labels)).sum())
+
+
+def _different(ours, theirs):
+    return None if ours is None or theirs is None else int((ours.argmax(axis=1) != theirs.argmax(axis=1)).sum())
+
+
+def lines(row):
+    """A row for people."""
+    yield '%s, %d images, error probability %g: %.2f passes, %.1f%% of T=%d; error %.2f%%' % (
+        row['net'], row['n'], row['error'], row['passes'], row['percent'], row['T'], 100.0 * row['errors'] / row['n'])
+    if row['different'] is not None:
+        yield '  all %d passes of the same stream: error %.2f%%, %d predictions differ, %.2f%% agree' % (
+            row['T'], 100.0 * row['full_errors'] / row['n'], row['different'], 100 - 100.0 * row['different'] / row['n'])
+    if row['other_errors'] is not None:
+        yield '  %d passes with other masks: error %.2f%%, %d predictions differ, %.2f%% agree' % (
+            row['T'], 100.0 * row['other_errors'] / row['n'], row['other_different'],
+            100 - 100.0 * row['other_different'] / row['n'])
+    if row['noise'] is not None:
+        yield '  all %d passes of this stream against those of the other: %d predictions differ' % (row['T'], row['noise'])

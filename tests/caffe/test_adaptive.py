@@ -1,0 +1,340 @@
+"""Adaptive T: the stopping rule against exact enumeration, full batches, and whole adaptive evaluations."""
+
+import itertools
+import json
+import os
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from bcnn import adaptive, engine, evaluation, jobs, mc, metrics, nets
+from bcnn.errors import UserError
+
+
+def race(passes, guess=None, error=0.01, minimum=1):
+    """(passes taken, class decided on, sums of all passes) for streams of probabilities, (T, images, classes)."""
+    T, n, classes = passes.shape
+    guess = np.zeros(n, int) if guess is None else guess
+    running = adaptive.Race(guess, classes, T, adaptive.Rule(error, minimum, False))
+    taken, going = np.full(n, T), np.arange(n)
+    for t in range(T):
+        if not len(going):
+            break
+        decided = running.add(going, passes[t, going])
+        taken[going[decided]] = t + 1
+        going = going[~decided]
+    return taken, running.sums.argmax(axis=1), passes.astype(float).sum(axis=0)
+
+
+def mistaken(winner, full):
+    """Whether the class decided on is not, nor ties with, the one with the largest sum after T passes."""
+    return full[np.arange(len(full)), winner] < full.max(axis=1)
+
+
+# --- the error probability -----------------------------------------------------------------
+
+@pytest.mark.parametrize('classes, T', [(2, 12), (3, 8)])
+@pytest.mark.parametrize('error', [0.3, 0.1, 0.03])
+def test_the_error_probability_holds_for_every_population_of_passes(classes, T, error):
+    """All orders of all one-hot outputs: among the orders of the same T outputs, which are equally likely, at most a
+    share of `error` may be decided otherwise than after T. A stronger statement than for any distribution of them."""
+    orders = np.array(list(itertools.product(range(classes), repeat=T)))
+    passes = np.eye(classes)[orders].transpose(1, 0, 2)
+    for guess in range(classes):
+        taken, winner, full = race(passes, np.full(len(orders), guess), error)
+        wrong = mistaken(winner, full)
+        populations, which = np.unique(full, axis=0, return_inverse=True)
+        shares = np.bincount(which, weights=wrong) / np.bincount(which)
+        assert shares.max() <= error, populations[shares.argmax()]
+        assert (taken < T).mean() > 0.2
+        if error == 0.3:
+            assert wrong.any()  # the bound is not one that never lets go
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), min_size=2, max_size=6), st.integers(0, 2),
+       st.sampled_from([0.5, 0.2]))
+def test_the_error_probability_holds_for_any_outputs(rows, guess, error):
+    """The same for soft outputs of any kind: every order of a few of them."""
+    rows = np.array(rows) / np.sum(rows, axis=1, keepdims=True)
+    orders = np.array(list(itertools.permutations(range(len(rows)))))
+    _, winner, full = race(rows[orders].transpose(1, 0, 2), np.full(len(orders), guess), error)
+    assert (full[np.arange(len(full)), winner] < full.max(axis=1) - 1e-9).mean() <= error
+
+
+def test_the_error_probability_holds_on_random_streams():
+    """Streams of 100 soft outputs of four classes with small gaps, many of which end the other way than they began."""
+    rng, n = np.random.RandomState(3), 4000
+    passes = rng.dirichlet([0.34, 0.30, 0.05, 0.05], size=(100, n))
+    taken, winner, full = race(passes, error=0.05)
+    wrong = mistaken(winner, full).mean()
+    assert 0 < wrong <= 0.05
+    assert taken.mean() < 90
+    five = passes[:5].sum(axis=0).argmax(axis=1)
+    assert mistaken(five, full).mean() > 0.1  # what five passes for all would give
+
+
+def test_a_clear_image_by_hand():
+    """Money doubles with each pass, and a little more for the passes that are left being fewer."""
+    passes = np.zeros((100, 2, 10))
+    passes[:, :, 3] = 1
+    money = np.cumprod([2 / (1 - t / (100 - t)) for t in range(10)])
+    expected = 1 + np.flatnonzero(money >= 100)[0]
+    taken, winner, _ = race(passes, np.array([3, 0]), error=0.01)
+    assert expected == 7 and taken.tolist() == [7, 8] and winner.tolist() == [3, 3]  # a wrong guess costs its stake
+    assert race(passes, np.array([3, 3]), error=0.2, minimum=5)[0].tolist() == [5, 5]
+    assert race(passes, np.array([3, 3]), error=0.2, minimum=1)[0].tolist() == [3, 3]
+
+
+def test_what_is_certain_needs_no_bet():
+    """With an error probability of next to nothing an image leaves when its lead is more than the passes left."""
+    passes = np.zeros((100, 1, 2))
+    passes[:, :, 1] = 1
+    assert race(passes, error=1e-250)[0].tolist() == [51]
+
+
+@pytest.mark.parametrize('rows', [[[0.5, 0.5]] * 2, [[0.9, 0.1], [0.1, 0.9]], [[0, 1], [1, 0]]])
+def test_ties_never_stop_early(rows):
+    passes = np.array(rows * 20)[:, None, :]
+    for guess in (0, 1):
+        assert race(passes, np.array([guess]), error=0.05)[0].tolist() == [40]
+
+
+def test_the_minimum_is_kept():
+    passes = np.full((50, 1, 2), 0.5) + [[[0.5, -0.5]]]
+    for minimum in (3, 20):
+        assert race(passes, error=0.3, minimum=minimum)[0] >= minimum
+
+
+# --- full batches --------------------------------------------------------------------------
+
+def lenet(name, keep_all=False):
+    message = nets.mc(name, 'mnist', batch=4)
+    for layer in message.layer:
+        if keep_all and layer.type == 'Dropout':
+            layer.dropout_param.dropout_ratio = 0
+    engine.set_seed(1)
+    net = engine.load_net(message)
+    return net, mc.plan(message, net)
+
+
+def test_batches_stay_full_and_every_image_gets_its_passes():
+    """Images leave after a number of passes of their own; all but the last forward passes have a full batch."""
+    net, how = lenet('lenet_ip')
+    pixels = np.random.RandomState(0).rand(30, 1, 28, 28).astype(np.float32)
+    wanted = np.random.RandomState(1).randint(1, 9, 30)
+    seats = adaptive.Seats(net, how, lambda start, stop: pixels[start:stop], 30, 4)
+    got, rows = np.zeros(30, int), []
+    while len(seats.images):
+        probs, _ = seats.forward()
+        assert len(probs) == len(seats.images) == len(set(seats.images))
+        rows.append(len(probs))
+        got[seats.images] += 1
+        seats.leave(got[seats.images] == wanted[seats.images])
+    assert got.tolist() == wanted.tolist() and sum(rows) == wanted.sum()  # no row in vain
+    full = rows.index(next(size for size in rows if size < 4))
+    assert rows[:full] == [4] * full and full >= wanted.sum() // 4 - max(wanted)
+    assert rows == sorted(rows, reverse=True)
+
+
+@pytest.mark.parametrize('name', ['lenet_ip', 'lenet_all'])
+def test_each_row_is_the_image_of_its_seat(name):
+    """With a dropout that keeps all, every pass gives for every row what a plain forward gives for its image."""
+    net, how = lenet(name, keep_all=True)
+    pixels = np.random.RandomState(0).rand(11, 1, 28, 28).astype(np.float32)
+    expected = np.concatenate([mc.standard(net, how, pixels[i:i + 1])[0] for i in range(11)])
+    assert np.abs(expected[1:] - expected[:-1]).max(axis=1).min() > 1e-3  # the images can be told apart
+    seats = adaptive.Seats(net, how, lambda start, stop: pixels[start:stop], 11, 4)
+    passes = np.zeros(11)
+    while len(seats.images):
+        probs, _ = seats.forward()
+        assert probs == pytest.approx(expected[seats.images], abs=1e-5)
+        passes[seats.images] += 1
+        seats.leave(passes[seats.images] >= 1 + 7 * seats.images % 5)
+    assert passes.tolist() == [1 + 7 * i % 5 for i in range(11)]
+
+
+def test_kept_blobs_are_what_the_sampled_part_reads():
+    net, how = lenet('lenet_all')
+    assert adaptive.kept_blobs(net, how.first) == ['conv1']
+    net, how = lenet('lenet_ip')
+    assert adaptive.kept_blobs(net, how.first) == ['relu1']
+
+
+# --- whole evaluations -------------------------------------------------------------------------
+
+NET = '''
+name: "small"
+layer { name: "data" type: "Data" top: "data" top: "label" transform_param { scale: 0.1 }
+        data_param { source: "nowhere" batch_size: 4 backend: LMDB } }
+layer { name: "ip1" type: "InnerProduct" bottom: "data" top: "ip1"
+        inner_product_param { num_output: 8 weight_filler { type: "gaussian" std: 1 } } }
+layer { name: "relu1" type: "ReLU" bottom: "ip1" top: "ip1" }
+layer { name: "drop1" type: "Dropout" bottom: "ip1" top: "ip1" }
+layer { name: "ip2" type: "InnerProduct" bottom: "ip1" top: "ip2"
+        inner_product_param { num_output: 3 weight_filler { type: "gaussian" std: 1 } } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" }
+'''
+COUNT = 47
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A Job for a small net with weights and images of its own."""
+    (tmp_path / 'net.prototxt').write_text(NET)
+    rng = np.random.RandomState(0)
+    np.savez(str(tmp_path / 'images.npz'), images=rng.randn(COUNT, 1, 2, 3) * 10, labels=rng.randint(0, 3, COUNT))
+    engine.set_seed(7)
+    net = engine.load_net(jobs.prototxt.to_deploy(jobs.prototxt.read(str(tmp_path / 'net.prototxt')), (1, 2, 3), 1))
+    net.save(str(tmp_path / 'w.caffemodel'))
+    return jobs.of_prototxt(str(tmp_path / 'net.prototxt'), str(tmp_path / 'w.caffemodel'), str(tmp_path / 'images.npz'))
+
+
+def evaluate(job, folder, jobs=1, check=False, error=0.05, **changes):
+    settings = evaluation.Settings(T=40, repeats=2, seed=1, mode='adaptive', batch=4, crops=None, gpu=None,
+                                   rule=adaptive.Rule(error, 5, check))._replace(**changes)
+    return evaluation.run(job, evaluation.prepare(job, settings), str(folder), jobs)
+
+
+def contents(folder):
+    found = {}
+    for where, _, names in os.walk(str(folder)):
+        for name in names:
+            with open(os.path.join(where, name), 'rb') as file:
+                found[os.path.relpath(os.path.join(where, name), str(folder))] = file.read()
+    return found
+
+
+def test_jobs_and_interruption_change_no_byte(small, tmp_path):
+    evaluate(small, tmp_path / 'one')
+    evaluate(small, tmp_path / 'two', jobs=2)
+    assert contents(tmp_path / 'one') == contents(tmp_path / 'two')
+    blocks = sorted((tmp_path / 'two' / 'blocks').iterdir())
+    assert len(blocks) == 3 * 3  # 47 images in blocks of 20, Standard and two repetitions
+    for block in blocks[::2]:
+        block.unlink()
+    evaluate(small, tmp_path / 'two', jobs=2)
+    assert contents(tmp_path / 'one') == contents(tmp_path / 'two')
+
+
+def test_the_sums_and_standard_errors_agree_with_a_plain_loop(small, tmp_path, monkeypatch):
+    """Every row of every pass is written down on the way; each image's mean, errors and votes follow from its own."""
+    seen, forward = {i: [] for i in range(COUNT)}, adaptive.Seats.forward
+
+    def spy(seats):
+        probs, scores = forward(seats)
+        for image, row in zip(seats.images, probs):
+            seen[image].append(row.copy())
+        return probs, scores
+
+    monkeypatch.setattr(adaptive.Seats, 'forward', spy)
+    monkeypatch.setattr(engine, 'work', lambda make, tasks, jobs: [(task, make()(task)) for task in tasks])
+    result = evaluate(small, tmp_path / 'out', repeats=1, batch=10)  # one block
+    with np.load(str(tmp_path / 'out' / 'images.npz')) as file:
+        stored = {name: file[name] for name in file.files}
+    assert stored['passes'][0].tolist() == [len(seen[i]) for i in range(COUNT)]
+    assert len(set(stored['passes'][0])) > 5
+    for i in range(COUNT):
+        rows = np.array(seen[i], np.float64)
+        n = len(rows)
+        assert stored['mc_probs'][0, i] == pytest.approx(rows.mean(axis=0), abs=1e-6)
+        assert stored['mc_standard_error'][0, i] == pytest.approx(rows.std(axis=0, ddof=1) / n ** 0.5, abs=1e-6)
+        entropies = metrics.entropy(rows)
+        assert stored['expected_entropy'][0, i] == pytest.approx(entropies.mean())
+        assert stored['expected_entropy_se'][0, i] == pytest.approx(entropies.std(ddof=1) / n ** 0.5, abs=1e-7)
+        moves = rows @ -np.log(rows.mean(axis=0))
+        assert stored['entropy_se'][0, i] == pytest.approx(moves.std(ddof=1) / n ** 0.5, abs=1e-6)
+        assert stored['mutual_information_se'][0, i] == pytest.approx(
+            (moves - entropies).std(ddof=1) / n ** 0.5, abs=1e-6)
+        apart = rows.argmax(axis=1) != np.bincount(rows.argmax(axis=1)).argmax()
+        assert stored['variation_ratio_se'][0, i] == pytest.approx(apart.std(ddof=1) / n ** 0.5, abs=1e-6)
+    labels = stored['labels']
+    for t in (1, 6, 40):  # the curve: those decided before t as decided
+        sums = np.array([np.sum(seen[i][:t], axis=0, dtype=np.float64) for i in range(COUNT)])
+        assert result['mc']['probs']['curve'][0][t - 1] == pytest.approx(metrics.error(sums, labels), abs=1e-6)
+
+
+def test_the_result_states_passes_and_guarantee(small, tmp_path):
+    result = evaluate(small, tmp_path / 'out')
+    found = result['adaptive']
+    assert found['error'] == 0.05 and found['guaranteed_agreement'] == pytest.approx(95)
+    with np.load(str(tmp_path / 'out' / 'images.npz')) as stored:
+        for one, passes in zip(found['passes'], stored['passes']):
+            assert one['mean'] == pytest.approx(passes.mean())
+            assert one['percent_of_T'] == pytest.approx(100 * passes.mean() / 40)
+            assert one['images_by_passes'] == [int((passes == t).sum()) for t in range(1, 41)]
+            assert one['all_T'] == (passes == 40).sum()
+            assert passes.min() >= 5
+    assert 'check' not in found['passes'][0]
+    assert set(result['uncertainty_standard_error']) == set(result['uncertainty'])
+
+
+def test_a_check_goes_on_to_T_and_counts(small, tmp_path):
+    result = evaluate(small, tmp_path / 'out', check=True, error=0.6, repeats=4)
+    differences = 0
+    for k, one in enumerate(result['adaptive']['passes'], 1):
+        blocks = [np.load(evaluation.block_path(str(tmp_path / 'out'), k, b)) for b in range(3)]
+        early = np.concatenate([block['probs'] for block in blocks]).argmax(axis=1)
+        sums = np.concatenate([block['full'] for block in blocks])
+        assert sums.sum(axis=1) == pytest.approx(np.full(COUNT, 40), rel=1e-5)  # T rows that sum to 1
+        assert one['check']['different'] == (early != sums.argmax(axis=1)).sum()
+        assert one['check']['agreement'] == pytest.approx(100 * (early == sums.argmax(axis=1)).mean())
+        assert one['mean'] < 20
+        differences += one['check']['different']
+    assert 0 < differences <= 0.6 * 4 * COUNT  # so lax an error probability is used
+
+
+def test_its_predictions_are_those_of_many_passes(small, tmp_path):
+    """Where an independent evaluation with many passes leaves no doubt, the adaptive one says the same."""
+    evaluate(small, tmp_path / 'a', error=0.001)
+    many = evaluation.Settings(T=2000, repeats=1, seed=9, mode='stream', batch=50, crops=None, gpu=None)
+    evaluation.run(small, many, str(tmp_path / 'b'))
+    with np.load(str(tmp_path / 'a' / 'images.npz')) as a, np.load(str(tmp_path / 'b' / 'images.npz')) as b:
+        first, second = np.sort(b['mc_probs'][0], axis=1)[:, [-1, -2]].T
+        clear = first - second > 0.3
+        assert clear.sum() > 10
+        assert (a['mc_probs'][0].argmax(1) == b['mc_probs'][0].argmax(1))[clear].all()
+        z = np.abs(a['mc_probs'] - b['mc_probs']) / np.hypot(a['mc_standard_error'], b['mc_standard_error'])
+        assert np.mean(z[np.isfinite(z)] < 3) > 0.9
+
+
+def test_configs(small, tmp_path):
+    """New fields only in adaptive configs, so that folders of earlier versions go on; another rule is another folder."""
+    plain = evaluation.Settings(T=40, repeats=1, seed=1, mode='stream', batch=4, crops=None, gpu=None)
+    assert list(evaluation.config(small, plain)) == [
+        'net', 'standard_net', 'mc_net', 'dropout', 'weights', 'images', 'count', 'T', 'seed', 'mode', 'batch', 'crops',
+        'device']
+    evaluate(small, tmp_path / 'out')
+    stored = json.loads((tmp_path / 'out' / 'config.json').read_text())
+    assert stored['adaptive'] == {'error': 0.05, 'minimum': 5, 'check': False} and stored['block'] == 20
+    with pytest.raises(UserError, match=r'adaptive.error 0\.05, here 0\.01'):
+        evaluate(small, tmp_path / 'out', error=0.01)
+    with pytest.raises(UserError, match='mode adaptive, here stream'):
+        evaluation.run(small, plain, str(tmp_path / 'out'))
+
+
+def test_blocks_of_earlier_versions_are_read(small, tmp_path):
+    """Blocks without numbers of passes and standard errors, alone and among new ones."""
+    plain = evaluation.Settings(T=40, repeats=2, seed=1, mode='stream', batch=20, crops=None, gpu=None)
+    before = evaluation.run(small, plain, str(tmp_path / 'out'))
+    blocks = [path for path in sorted((tmp_path / 'out' / 'blocks').iterdir()) if path.name.startswith('mc2')]
+    for path in blocks[:2]:
+        with np.load(str(path)) as file:
+            old = {name: file[name] for name in file.files if name != 'passes' and not name.endswith('_se')}
+        np.savez(str(path), **old)
+    after = evaluation.run(small, plain, str(tmp_path / 'out'))
+    assert after.pop('uncertainty_standard_error')['entropy'] is None
+    assert before.pop('uncertainty_standard_error')['entropy'] > 0
+    assert after == before
+    with np.load(str(tmp_path / 'out' / 'images.npz')) as stored:
+        assert 'entropy_se' not in stored.files and (stored['passes'] == 40).all()
+
+
+@pytest.mark.parametrize('changes, words', [
+    (dict(crops=2), 'not with crops'), (dict(error=0), 'above 0 and below 1'), (dict(error=1.0), 'above 0'),
+    (dict(error=float('nan')), 'above 0')])
+def test_refusals(small, tmp_path, changes, words):
+    with pytest.raises(UserError, match=words):
+        evaluate(small, tmp_path / 'out', **changes)

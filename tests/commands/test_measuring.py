@@ -1,0 +1,82 @@
+"""Commands that measure: check_adaptive.py, sampler.py, profile_net.py; what they print, write and refuse."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bcnn import beside, engine, layertimes, nets, results, tables
+from conftest import one_clear_line
+
+
+@pytest.fixture(scope='module')
+def place(tmp_path_factory):
+    """Weights of a LeNet, images, and of both an adaptive and a full evaluation."""
+    place = tmp_path_factory.mktemp('measuring')
+    rng = np.random.RandomState(0)
+    np.savez(str(place / 'digits.npz'), images=rng.randint(0, 256, (24, 1, 28, 28)).astype(np.uint8),
+             labels=rng.randint(0, 10, 24))
+    engine.set_seed(2)
+    engine.load_net(nets.deploy('lenet_ip', 'mnist')).save(str(place / 'w.caffemodel'))
+    return place
+
+
+@pytest.fixture(scope='module')
+def evaluated(place, tool):
+    def run(name, *more):
+        result = tool('mc_eval.py', '--net', 'lenet_ip', '--weights', place / 'w.caffemodel', '--data', place / 'digits.npz',
+                      '--T', 30, '--repeats', 1, '--jobs', 1, '--out', place / name, *more)
+        assert result.returncode == 0, result.stderr
+        return place / name
+    return (run('adaptive', '--adaptive', '--adaptive-error', 0.2, '--adaptive-check', '--batch', 3),
+            run('full', '--seed', 2), run('fewer', '--T', 20))
+
+
+def test_an_adaptive_evaluation_beside_a_full_one(tool, evaluated):
+    adaptive, full, _ = evaluated
+    result = tool('check_adaptive.py', adaptive, '--full', full)
+    assert result.returncode == 0, result.stderr
+    row, = beside.rows(str(adaptive), str(full))
+    found = json.loads((adaptive / 'result.json').read_text())['adaptive']['passes'][0]
+    assert row['passes'] == found['mean'] and row['different'] == found['check']['different']
+    with np.load(str(adaptive / 'images.npz')) as ours, np.load(str(full / 'images.npz')) as theirs:
+        mine, other, labels = ours['mc_probs'][0].argmax(1), theirs['mc_probs'][0].argmax(1), ours['labels']
+    assert row['other_different'] == (mine != other).sum()
+    assert (row['errors'], row['other_errors']) == ((mine != labels).sum(), (other != labels).sum())
+    assert abs(row['noise'] - row['other_different']) <= row['different']
+    assert '%d predictions differ' % row['different'] in result.stdout
+    one_clear_line(tool('check_adaptive.py', full), 'not an adaptive evaluation')
+    one_clear_line(tool('check_adaptive.py', adaptive, '--full', evaluated[2]), 'another T')
+    one_clear_line(tool('check_adaptive.py', adaptive / 'blocks'), 'no result.json')
+
+
+def test_rows_are_added_and_replaced(tmp_path, evaluated):
+    row, = beside.rows(str(evaluated[0]))
+    assert row['other_errors'] is None and row['noise'] is None
+    tables.record('adaptive', [row], str(tmp_path))
+    tables.record('adaptive', [dict(row, repetition=2)], str(tmp_path))
+    tables.record('adaptive', [dict(row, passes=7.5)], str(tmp_path))
+    assert [(one['repetition'], one['passes']) for one in results.read(str(tmp_path), 'adaptive')] == [
+        (1, 7.5), (2, float('%.6g' % row['passes']))]
+
+
+def test_what_antithetic_masks_gain(tool, place):
+    result = tool('sampler.py', '--net', 'lenet_ip', '--weights', place / 'w.caffemodel', '--pairs', 1)
+    one_clear_line(result, '--pairs is 1')
+
+
+def test_layers_of_a_net(tool):
+    result = tool('profile_net.py', '--net', 'lenet_ip', '--batch', 5, '--rounds', 1)
+    assert result.returncode == 0, result.stderr
+    assert 'drop1' in result.stdout and 'sampled part' in result.stdout
+    one_clear_line(tool('profile_net.py', '--batch', 0), '--batch')
+    one_clear_line(tool('profile_net.py', '--net', 'lenet_none'), 'no dropout layer')
+
+
+def test_shares_and_operations_by_hand():
+    rows = layertimes.rows('lenet_all', 'mnist', batch=3, rounds=2)
+    sampled = [row for row in rows if row['part'] == 'sampled']
+    assert sampled[0]['layer'] == 'dropC1' and sum(row['share'] for row in sampled) == pytest.approx(100)
+    conv2 = next(row for row in rows if row['layer'] == 'conv2')
+    assert conv2['gflops'] * conv2['time'] * 1e3 == pytest.approx(2 * 50 * 20 * 25 * 8 * 8)
+    assert conv2['product_time'] > 0 and next(row for row in rows if row['layer'] == 'pool2')['product_time'] is None
