@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from . import engine, files, peers, progress, results
+from . import engine, files, peers, progress, results, runs
 from .errors import CaffeError, UserError
 
 # A measurement. part, subject, T, way: its name. run(): seconds, or (seconds, note). value(seconds): what
@@ -93,7 +93,8 @@ def _once(one, now, found, notes, failed):
     try:
         answer = one.run()
     except (UserError, CaffeError, OSError, MemoryError, ValueError, RuntimeError) as error:
-        failed[one] = ' '.join(str(error).split()) or type(error).__name__
+        # without this machine's paths: notes are recorded
+        failed[one] = ' '.join(str(error).split()).replace(runs.ROOT + os.sep, '') or type(error).__name__
         return
     seconds, notes[one] = answer if isinstance(answer, tuple) else (answer, '')
     found[one].append((seconds, now))
