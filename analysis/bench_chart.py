@@ -43,7 +43,8 @@ def missing(rows):
     found = {}
     for _, row in rows[rows['value'].isnull()].sort_values(['way', 'subject', 'T']).iterrows():
         found.setdefault((row['way'], row['note']), []).append('%s, T = %d' % (title(row['subject']), row['T']))
-    return ['Not measured: %s (%s): %s.' % (way, '; '.join(where), note) for (way, note), where in sorted(found.items())]
+    return ['Not measured: %s (%s): %s.' % (way, '; '.join(where), note)
+            for (way, note), where in sorted(found.items())]
 
 
 def ranked(rows):
@@ -72,7 +73,8 @@ def panel(axes, rows, subject, T):
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel(u'\u00b5s an image and pass')
     for place, value, high in zip(places, found['value'], found['high'].fillna(found['value'])):
-        axes.text(max(value, high) * 1.1, place, figure(value), va='center', fontsize=7.5, color=style.DARK, gid='value')
+        axes.text(max(value, high) * 1.1, place, figure(value), va='center', fontsize=7.5, color=style.DARK,
+                  gid='value')
 
 
 def figure(value):

@@ -6,8 +6,8 @@ import common
 import page
 
 DASH = u'\u2013'
-PARTS = (('MC', 'MC evaluation'), ('training', 'a training step'), ('processes', 'processes'), ('data', 'data preparation'),
-         ('start-up', 'start-up'), ('limit', 'the machine itself'))
+PARTS = (('MC', 'MC evaluation'), ('training', 'a training step'), ('processes', 'processes'),
+         ('data', 'data preparation'), ('start-up', 'start-up'), ('limit', 'the machine itself'))
 
 
 def section(tables, pictures):
@@ -20,10 +20,10 @@ def section(tables, pictures):
         pictures['bench_growth'], alt_growth(tables),
         'Time grows with T and with the images; memory should grow with neither.'))
     machines = sorted(set(tables['bench']['machine']))
-    return ('<section id="speed"><h2>How fast</h2><p>Everything was measured in one run, in interleaved rounds, with one '
-            'thread each; values are medians. <em>Times</em>: how many times as long as this project\'s way. The last two '
-            'columns: the arithmetic done and the bytes moved between layers, as shares of the machine\'s own rate of '
-            'matrix products and of copying memory. Peers compute the same: their Standard probabilities were checked '
+    return ('<section id="speed"><h2>How fast</h2><p>Everything was measured in one run, in interleaved rounds, with '
+            'one thread each; values are medians. <em>Times</em>: how many times as long as this project\'s way. The '
+            'last two columns: the arithmetic done and the bytes moved between layers, as shares of the machine\'s own '
+            'rate of matrix products and of copying memory. Peers compute the same: their Standard probabilities were checked '
             'to agree to 0.0001, and their passes to have the same means and variances.</p>%s%s<h3>How to make it '
             'again</h3>%s</section>'
             % ('<p class="small">%s</p>' % page.text('; '.join(machines)) if machines else '', '\n'.join(body),
@@ -95,10 +95,12 @@ def words(subject, T, way, other, times):
 
 def alt_chart(tables):
     found = ahead(tables)
-    return 'Bars of time an image and pass. ' + ('; '.join(words(*one) for one in found) or 'Nothing measured yet') + '.'
+    said = '; '.join(words(*one) for one in found) or 'Nothing measured yet'
+    return 'Bars of time an image and pass. %s.' % said
 
 
 def alt_growth(tables):
     flat = [(name, bench_growth.flatness(tables['growth'], vary)) for vary, name in bench_growth.AXES]
-    said = ['over all %s the largest process takes at most %.2f times its least memory' % pair for pair in flat if pair[1]]
+    said = ['over all %s the largest process takes at most %.2f times its least memory' % pair
+            for pair in flat if pair[1]]
     return 'Seconds and memory against T and images. ' + ('; '.join(said) or 'Nothing measured yet') + '.'

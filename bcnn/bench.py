@@ -18,8 +18,12 @@ import numpy as np
 from . import engine, files, peers, progress, results, runs
 from .errors import CaffeError, UserError
 
-# A measurement. part, subject, T, way: its name. run(): seconds, or (seconds, note). value(seconds): what
-# the table shows, in `unit`. base: whether others of the same part, subject and T are compared with it.
+# What a run takes: seconds by the clock, of the processor, and a note for the table.
+Spent = namedtuple('Spent', 'wall cpu note')
+Spent.__new__.__defaults__ = ('',)
+CLOCKS = ('wall', 'cpu')
+# A measurement. part, subject, T, way: its name. run(): Spent. value(seconds): what the table shows, in `unit`.
+# base: whether others of the same part, subject and T are compared with it.
 # work(): (floating-point operations, bytes) of a run; either may be None.
 Measure = namedtuple('Measure', 'part subject T way run value unit base work note')
 Measure.__new__.__defaults__ = (False, lambda: (None, None), '')
@@ -33,7 +37,7 @@ Sizes = namedtuple('Sizes', 'passes images training data check')
 # All nets that the paper trains: the report estimates from these steps what its schedules cost.
 TRAINING = OrderedDict([(('mnist', name), 150) for name in ('lenet_all', 'lenet_ip', 'lenet_none')] + [
     (('cifar10', name), 3) for name in ('lenet_all', 'lenet_ip', 'lenet_none', 'nin', 'dsn', 'dsn_aug')])
-FULL = Sizes((20, 100), dict(lenet_ip=200, lenet_all=200, nin=50), TRAINING, 5000, 100)
+FULL = Sizes((20, 100), dict(lenet_ip=200, lenet_all=200, nin=50), TRAINING, 5000, 50)
 QUICK = Sizes((3,), dict(lenet_ip=8, lenet_all=8, nin=2), {('mnist', 'lenet_none'): 20}, 200, 30)
 ROUNDS = 5
 
@@ -49,34 +53,38 @@ SGEMM_SIZE = 1536
 
 
 def rates(times=5):
-    """The Rates just now: products of large matrices, and copies of memory that no cache holds."""
+    """{clock: Rates} just now: products of large matrices, and copies of memory that no cache holds."""
     a = np.random.RandomState(0).rand(SGEMM_SIZE, SGEMM_SIZE).astype(np.float32)
     source = np.ones(32 << 20, np.float32)
     target = np.empty_like(source)
-    product = median(clock(lambda: a @ a) for _ in range(times))
-    copy = median(clock(lambda: np.copyto(target, source)) for _ in range(times))
-    return Rates(2.0 * SGEMM_SIZE ** 3 / product, 2.0 * source.nbytes / copy)
+    products = [clock(lambda: a @ a) for _ in range(times)]
+    copies = [clock(lambda: np.copyto(target, source)) for _ in range(times)]
+    return {kind: Rates(2.0 * SGEMM_SIZE ** 3 / median(getattr(spent, kind) for spent in products),
+                        2.0 * source.nbytes / median(getattr(spent, kind) for spent in copies)) for kind in CLOCKS}
 
 
 def clock(function):
-    """Seconds that a function takes."""
-    start = time.time()
-    function()
-    return time.time() - start
+    """What a function in this process takes; its note is what it gives back, if that is text."""
+    wall, cpu = time.time(), time.process_time()
+    note = function()
+    return Spent(time.time() - wall, time.process_time() - cpu, note if isinstance(note, str) else '')
 
 
 # --- measuring ------------------------------------------------------------------------------------------
 
-def measure(measures, rounds, rates=rates, step=lambda n, note='': None):
-    """The Rows of some measurements, in their order; one that fails has no value, and its note says why."""
+def measure(measures, rounds, rates=rates, step=lambda n, note='': None, by='wall'):
+    """The Rows of some measurements, in their order; one that fails has no value, and its note says why.
+
+    by: the clock. That of the processor counts nothing of what else the machine does.
+    """
     found = OrderedDict((one, []) for one in measures)     # [(seconds, Rates) or None] for each round
     notes, failed = {}, {}
     for k in range(rounds):
         for group in _groups(measures):
-            now = rates()
+            now = rates()[by]
             for one in group if k % 2 == 0 else reversed(group):  # whoever comes first has no advantage in all
                 if one not in failed:
-                    _once(one, now, found, notes, failed)
+                    _once(one, by, now, found, notes, failed)
                 step(1, label(one))
     return [_row(one, found, notes.get(one, ''), failed.get(one)) for one in measures]
 
@@ -89,15 +97,15 @@ def _groups(measures):
     return list(groups.values())
 
 
-def _once(one, now, found, notes, failed):
+def _once(one, by, now, found, notes, failed):
     try:
-        answer = one.run()
+        spent = one.run()
     except (UserError, CaffeError, OSError, MemoryError, ValueError, RuntimeError) as error:
         # without this machine's paths: notes are recorded
         failed[one] = ' '.join(str(error).split()).replace(runs.ROOT + os.sep, '') or type(error).__name__
         return
-    seconds, notes[one] = answer if isinstance(answer, tuple) else (answer, '')
-    found[one].append((seconds, now))
+    notes[one] = spent.note
+    found[one].append((getattr(spent, by), now))
 
 
 def _row(one, found, said, failure):
@@ -132,14 +140,20 @@ def _cost(one, seconds):
 
 def limits(peer):
     """The machine's own rates as rows, and the matrix product of the peers' library."""
-    from_peer = lambda: peer.ask('sgemm', size=SGEMM_SIZE)['seconds']  # noqa: E731
+    def ours(amount, kind):
+        now = rates()
+        return Spent(*(amount / getattr(now[clock], kind) for clock in CLOCKS))
+
+    def theirs():
+        return Spent(**peer.ask('sgemm', size=SGEMM_SIZE))
+
     flops = 2.0 * SGEMM_SIZE ** 3
     return [
-        Measure('limit', 'sgemm', None, 'OpenBLAS', lambda: flops / rates().sgemm, lambda s: flops / s / 1e9, 'GFLOP/s',
+        Measure('limit', 'sgemm', None, 'OpenBLAS', lambda: ours(flops, 'sgemm'), lambda s: flops / s / 1e9, 'GFLOP/s',
                 True, lambda: (flops, None), '%d x %d matrices, one thread' % (SGEMM_SIZE, SGEMM_SIZE)),
-        Measure('limit', 'sgemm', None, 'PyTorch', from_peer, lambda s: flops / s / 1e9, 'GFLOP/s', False,
+        Measure('limit', 'sgemm', None, 'PyTorch', theirs, lambda s: flops / s / 1e9, 'GFLOP/s', False,
                 lambda: (flops, None)),
-        Measure('limit', 'memory', None, 'copy', lambda: 1 / rates().memory, lambda s: 1 / s / 1e9, 'GB/s', False,
+        Measure('limit', 'memory', None, 'copy', lambda: ours(1.0, 'memory'), lambda s: 1 / s / 1e9, 'GB/s', False,
                 lambda: (None, 1.0), '128 MB read, 128 MB written'),
     ]
 
@@ -203,7 +217,7 @@ def choose(measures, pattern):
     return [one for one in measures if one in found or one.base and one[:3] in groups]
 
 
-def run(rounds, quick=False, only=None):
+def run(rounds, quick=False, only=None, by='wall'):
     """The Rows of the whole table, or of a part of it."""
     if rounds < 1:
         raise UserError('--rounds is %d: it must be 1 or more' % rounds)
@@ -211,7 +225,7 @@ def run(rounds, quick=False, only=None):
         chosen = all_measures(QUICK if quick else FULL, peer, folder)
         chosen = choose(chosen, only) if only else chosen
         with progress.bar('bench', total=rounds * len(chosen), unit='measurements') as step:
-            return measure(chosen, rounds, step=step)
+            return measure(chosen, rounds, step=step, by=by)
 
 
 def lines(rows):
@@ -240,9 +254,9 @@ def machine():
                      + ['%s %s' % pair for pair in sorted(found.items()) if not pair[1].startswith('no ')])
 
 
-def record(rows, folder):
+def record(rows, folder, by='wall'):
     """Write the rows as the table `bench` of the recorded results, replacing it as a whole."""
-    here = machine()
+    here = machine() + ('; processor time' if by == 'cpu' else '')
     write(folder, 'bench', [dict(row._asdict(), machine=here) for row in rows])
 
 

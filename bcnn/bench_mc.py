@@ -7,12 +7,11 @@ and T passes of the same distribution, before its time is worth anything.
 
 import importlib.util
 import os
-import time
 from collections import OrderedDict, namedtuple
 
 import numpy as np
 
-from . import engine, images, mc, nets, prototxt, runs
+from . import bench, engine, images, mc, nets, prototxt, runs
 from .data import sets
 from .errors import UserError
 
@@ -151,7 +150,8 @@ def _kept(passes, keep):
 def adaptive(case, T, keep):
     """mc_eval.py --adaptive: T is the most an image gets. The Standard pass that it begins with counts."""
     from . import adaptive as rule
-    standard, net = (_loaded(make(case.name, case.dataset, batch=len(case.pixels)), case) for make in (nets.deploy, nets.mc))
+    standard, net = (_loaded(make(case.name, case.dataset, batch=len(case.pixels)), case)
+                     for make in (nets.deploy, nets.mc))
     for one, _ in (standard, net):
         one.forward()
     batch = max(1, len(case.pixels) // rule.BLOCK)
@@ -171,13 +171,10 @@ if importlib.util.find_spec('bcnn.adaptive'):
 
 
 def ours(case, way, T):
-    """(seconds, note) of one of our ways, in a process of its own: what Caffe aborts on ends that one only."""
+    """What one of our ways takes, in a process of its own: what Caffe aborts on ends that one only."""
     def child():
         engine.set_seed(1)
-        run = OURS[way](case, T, lambda scores: None)
-        start = time.time()
-        note = run()
-        return time.time() - start, note if isinstance(note, str) else ''
+        return bench.clock(OURS[way](case, T, lambda scores: None))
     return engine.call(child)
 
 
@@ -207,8 +204,8 @@ def question(case, way, T):
 
 
 def theirs(peer, case, way, T):
-    """(seconds, '') of one of their ways."""
-    return peer.ask('evaluate', **question(case, way, T))['seconds'], ''
+    """What one of their ways takes."""
+    return bench.Spent(**peer.ask('evaluate', **question(case, way, T)))
 
 
 def their_passes(peer, case, way, T):
@@ -272,12 +269,12 @@ class Prepared:
         self.checked, self.works, self.reference = set(), {}, None
 
     def time(self, way, T):
-        """(seconds, note) of T passes over the images of the case; refuses a way that computes something else."""
+        """What T passes over the images of the case take; refuses a way that computes something else."""
         if way not in self.checked:
             self._check(way)
             self.checked.add(way)
-        seconds, note = ours(self.case, way, T) if way in OURS else theirs(self.peer, self.case, way, T)
-        return seconds, ', '.join(filter(None, [self.case.about, note]))
+        spent = ours(self.case, way, T) if way in OURS else theirs(self.peer, self.case, way, T)
+        return spent._replace(note=', '.join(filter(None, [self.case.about, spent.note])))
 
     def _check(self, way):
         if way in OURS and way not in CHECKED:
@@ -285,7 +282,7 @@ class Prepared:
         if way not in OURS:  # first, as it is the one that may not be there
             theirs_standard = their_standard(self.peer, self.case)
             check_standard(our_standard(self.case), theirs_standard)
-        few = self.case._replace(pixels=self.case.pixels[:20], labels=self.case.labels[:20])
+        few = self.case._replace(pixels=self.case.pixels[:10], labels=self.case.labels[:10])
         if self.reference is None:
             self.reference = passes(few, 'stream', self.T)
         if way in OURS:

@@ -2,12 +2,11 @@
 
 import os
 import shutil
-import subprocess
 import sys
 
 import numpy as np
 
-from . import bench, engine, mc, nets, peers, runs
+from . import bench, bench_train, engine, mc, nets, peers, runs
 from .data import records, whiten
 from .errors import UserError
 
@@ -31,7 +30,10 @@ def jobs(sizes):
             net = engine.load_net(message)
             how, pixels = mc.plan(message, net), np.random.RandomState(0).rand(images, 1, 28, 28).astype(np.float32)
             return lambda _: mc.sample(mc.stream(net, how, pixels, T), np.zeros(images, int), 10).arrays()
-        return lambda: bench.clock(lambda: list(engine.work(make, range(blocks), jobs)))
+        def run():
+            wall = bench.clock(lambda: list(engine.work(make, range(blocks), jobs))).wall
+            return bench.Spent(wall, wall)  # what two processes spare is time by the clock
+        return run
 
     return [bench.Measure('processes', 'mnist/lenet_all', T, '--jobs %d' % count, work(count),
                           lambda seconds: 1e6 * seconds / images / blocks / T, 'us a pass', count == 1,
@@ -77,7 +79,7 @@ def data(count, folder):
 
 
 def synced(action, path):
-    """Seconds until what an action writes to a path is on the disk."""
+    """What it takes until what an action writes to a path is on the disk."""
     def both():
         action()
         with open(path) as file:
@@ -95,14 +97,15 @@ def startup(folder):
             engine.call(lambda: engine.load_net(nets.deploy('lenet_ip', 'mnist')).save(weights))
             np.savez(images, images=np.zeros((10, 1, 28, 28), np.uint8), labels=np.zeros(10, int))
         shutil.rmtree(out, ignore_errors=True)
-        return _seconds([sys.executable, os.path.join(runs.ROOT, 'tools', 'mc_eval.py'), '--net', 'lenet_ip',
-                         '--weights', weights, '--data', images, '--T', '1', '--repeats', '1', '--out', out])
+        return bench_train.spent([
+            sys.executable, os.path.join(runs.ROOT, 'tools', 'mc_eval.py'), '--net', 'lenet_ip', '--weights', weights,
+            '--data', images, '--T', '1', '--repeats', '1', '--out', out])
 
     def theirs(module):
         def run():
             if not peers.python():
                 raise UserError(peers.HOW)
-            return _seconds([peers.python(), '-I', '-c', 'import ' + module], env=peers.clean())
+            return bench_train.spent([peers.python(), '-I', '-c', 'import ' + module], peers.clean())
         return run
 
     ways = (('mc_eval.py', ours, 'a whole evaluation: lenet_ip, 10 images, T=1'),
@@ -110,14 +113,3 @@ def startup(folder):
             ('baal', theirs('baal.modelwrapper'), 'its import alone'))
     return [bench.Measure('start-up', '', None, way, run, lambda seconds: seconds, 's', way == 'mc_eval.py', note=note)
             for way, run, note in ways]
-
-
-def _seconds(command, env=None):
-    """Seconds that a command takes; refuses one that fails."""
-    ended = []
-    seconds = bench.clock(lambda: ended.append(subprocess.run(
-        command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)))
-    if ended[0].returncode:
-        words = ended[0].stderr.decode('utf-8', 'replace').strip().splitlines() or ['no message']
-        raise UserError('%s failed: %s' % (os.path.basename(command[1]), words[-1]))
-    return seconds

@@ -10,13 +10,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import namedtuple
 
 from . import bench, bench_mc, engine, nets, prototxt, runs, solvers
 from .data import sets
 from .errors import UserError
-
-Cost = namedtuple('Cost', 'wall cpu')  # seconds; cpu: of the process and its children
 
 # The nets that all three are measured on; the driver alone on the others.
 COMPARED = (('mnist', 'lenet_all'), ('mnist', 'lenet_ip'), ('mnist', 'lenet_none'), ('cifar10', 'lenet_all'),
@@ -37,7 +34,7 @@ def measures(iterations, peer, folder):
 
 
 class Task:
-    """A net to train for `steps` iterations, three ways; each gives seconds."""
+    """A net to train for `steps` iterations, three ways; each gives what it took."""
 
     def __init__(self, dataset, name, steps, peer, folder):
         self.dataset, self.name, self.steps, self.peer, self.folder = dataset, name, steps, peer, folder
@@ -54,13 +51,13 @@ class Task:
         return 'batch %d, %d iterations%s%s' % (self.entry.batch, self.steps, stage, data)
 
     def driver(self):
-        """Seconds that tools/train.py takes for the iterations."""
+        """What tools/train.py takes for the iterations."""
         sets.require(self.entry.data.train.split('/')[1])
         out = os.path.join(self.folder, 'run')
         return self._difference(lambda n: self._driver(n, out))
 
     def caffe(self):
-        """Seconds that `caffe train` takes for them, with the solver that the driver wrote."""
+        """What `caffe train` takes for them, with the solver that the driver wrote."""
         sets.require(self.entry.data.train.split('/')[1])
         out = os.path.join(self.folder, 'solver')
         if not os.path.exists(out):
@@ -68,15 +65,15 @@ class Task:
         return self._difference(lambda n: _caffe(os.path.join(out, 'solver.prototxt'), n, self.folder))
 
     def torch(self):
-        """Seconds that PyTorch takes for them; it must learn, that is its loss be a number and change."""
+        """What PyTorch takes for them; it must learn, that is its loss be a number and change."""
         solver = next(iter(solvers.stages(self.name, self.dataset).values()))
         self._tell()
         answer = self.peer.ask('train', net=self._known(), steps=self.steps, batch=self.entry.batch, lr=solver.base_lr,
                                momentum=solver.momentum, decay=solver.weight_decay)
-        losses = answer['losses']
+        losses = answer.pop('losses')
         if not all(0 <= loss < 100 for loss in losses) or len(set(losses)) < min(2, len(losses)):
             raise UserError('not comparable: the loss went %s' % ', '.join('%g' % loss for loss in losses[:5]))
-        return answer['seconds']
+        return bench.Spent(**answer)
 
     def _known(self):
         return 'train/%s/%s' % (self.dataset, self.name)
@@ -89,17 +86,18 @@ class Task:
         self.peer.load(self._known(), bench_mc.arrays_path(case), bench_mc.layers(self.name, self.dataset))
 
     def _difference(self, cost):
-        """Seconds of the iterations after the first."""
+        """What the iterations after the first take."""
         few, many = cost(1), cost(1 + self.steps)
         if many.wall <= few.wall:
             raise UserError('%d iterations took no longer than one: too few to measure' % (1 + self.steps))
-        return many.wall - few.wall
+        return bench.Spent(many.wall - few.wall, max(0.0, many.cpu - few.cpu))
 
     def _driver(self, iterations, out):
         shutil.rmtree(out, ignore_errors=True)
         staged = '%d,1,1' % iterations if self.name.startswith('dsn') else str(iterations)
-        return _cost([sys.executable, os.path.join(runs.ROOT, 'tools', 'train.py'), '--net', self.name, '--dataset',
-                      self.dataset, '--cpu', '--iters', staged, '--eval-points', 'none', '--threads', '1', '--out', out])
+        return spent([sys.executable, os.path.join(runs.ROOT, 'tools', 'train.py'), '--net', self.name, '--dataset',
+                      self.dataset, '--cpu', '--iters', staged, '--eval-points', 'none', '--threads', '1',
+                      '--out', out])
 
     def work(self):
         """(operations of the iterations, None): each product of a forward pass has two more going back, but for the
@@ -120,7 +118,7 @@ def _caffe(path, iterations, folder):
     copy = os.path.join(folder, 'caffe.prototxt')
     with open(copy, 'w') as file:
         file.write(prototxt.to_text(solver))
-    return _cost([caffe_command(), 'train', '--solver=' + copy])
+    return spent([caffe_command(), 'train', '--solver=' + copy])
 
 
 def caffe_command():
@@ -132,12 +130,13 @@ def caffe_command():
     raise UserError('no caffe command: run tools/setup.sh')
 
 
-def _cost(command):
-    """The Cost of a command."""
+def spent(command, env=None):
+    """What a command takes, its children included."""
     start = time.time()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = status
     if status:
-        raise UserError('%s failed: run it to see why' % ' '.join(command))
-    return Cost(time.time() - start, used.ru_utime + used.ru_stime)
+        raise UserError('%s failed: run it to see why' % ' '.join(os.path.basename(word) for word in command))
+    return bench.Spent(time.time() - start, used.ru_utime + used.ru_stime)

@@ -24,7 +24,7 @@ Point = namedtuple('Point', 'net vary T images jobs')
 # seconds: the median of the rounds; megabytes: the largest resident size of any process of the command
 Growth = namedtuple('Growth', Point._fields + ('seconds', 'low', 'high', 'megabytes', 'batch', 'rounds'))
 FULL = dict(T=(1, 3, 10, 30, 100, 300, 1000), images=(100, 300, 1000, 3000, 10000), at=dict(T=20, images=200))
-QUICK = dict(T=(1, 3), images=(100, 200), at=dict(T=2, images=200))
+QUICK = dict(T=(1, 3), images=(100,), at=dict(T=2, images=200))
 
 
 def points(how):
@@ -86,10 +86,12 @@ def cost(point, weights, out):
 
 def lines(found):
     """The table as lines of text."""
-    yield '%-10s %-6s %6s %7s %5s %10s %21s %9s' % ('net', 'varied', 'T', 'images', 'jobs', 'seconds', 'least ... most', 'MB')
+    yield '%-10s %-6s %6s %7s %5s %10s %21s %9s' % (
+        'net', 'varied', 'T', 'images', 'jobs', 'seconds', 'least ... most', 'MB')
     for row in found:
         yield '%-10s %-6s %6d %7d %5d %10.2f %21s %9.0f' % (
-            row.net, row.vary, row.T, row.images, row.jobs, row.seconds, '%.2f ... %.2f' % (row.low, row.high), row.megabytes)
+            row.net, row.vary, row.T, row.images, row.jobs, row.seconds, '%.2f ... %.2f' % (row.low, row.high),
+            row.megabytes)
 
 
 def record(found, folder):

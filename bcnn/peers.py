@@ -81,7 +81,8 @@ def _pip(place, packages):
 
 def _step(command):
     """Run a command to its end; what it complains of last is the error."""
-    ended = subprocess.run(command, env=clean(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    ended = subprocess.run(command, env=clean(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           stdin=subprocess.DEVNULL)
     if ended.returncode:
         lines = [line for line in ended.stdout.decode('utf-8', 'replace').splitlines() if line.strip()]
         wrong = [line for line in lines if 'ERROR' in line] or lines[-1:] or ['no message']

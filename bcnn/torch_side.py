@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from statistics import median
 
 import numpy as np
 import torch
@@ -86,7 +87,7 @@ def with_torch_uncertainty(net, T, batch, in_memory):
 
 
 def torch_uncertainty():
-    """torch-uncertainty's module of MC dropout, loaded alone: the whole package wants torchvision, lightning and timm."""
+    """torch-uncertainty's module of MC dropout, loaded alone: the package wants torchvision, lightning and timm."""
     found = importlib.util.find_spec('torch_uncertainty')
     if found is None:
         raise ImportError('torch-uncertainty is not installed')
@@ -104,6 +105,15 @@ WAYS = {
     'torch-uncertainty': lambda net, T, batch: with_torch_uncertainty(net, T, batch, True),
     'torch-uncertainty, loop': lambda net, T, batch: with_torch_uncertainty(net, T, batch, False),
 }
+
+
+def now():
+    return {'wall': time.time(), 'cpu': time.process_time()}
+
+
+def since(start):
+    """Seconds that have passed: by the clock, and of this process."""
+    return {clock: value - start[clock] for clock, value in now().items()}
 
 
 # --- what can be asked -----------------------------------------------------------------------------
@@ -134,13 +144,13 @@ class Side:
         return {}
 
     def evaluate(self, net, way, T, batch, count, out=None):
-        """Seconds for the mean softmax of T passes over the first `count` images; `out`: all scores, for a check."""
+        """What the mean softmax of T passes over the first `count` images takes; `out`: all scores, for a check."""
         made, images = self._net(net)
         passes = WAYS[way](made, T, batch)
         torch.manual_seed(1)
         with torch.inference_mode():
             made(images[:batch])  # what happens once only
-            start = time.time()
+            start = now()
             means, kept = [], []
             for first in range(0, count, batch):
                 scores = passes(images[first:min(first + batch, count)])
@@ -148,13 +158,13 @@ class Side:
                 if out:
                     kept.append(scores.numpy())
             torch.cat(means).numpy()
-            seconds = time.time() - start
+            spent = since(start)
         if out:
             np.save(out, np.concatenate(kept, axis=1))
-        return {'seconds': seconds}
+        return spent
 
     def train(self, net, steps, batch, lr, momentum, decay):
-        """Seconds for so many steps of SGD with momentum, on one batch that is in memory."""
+        """What so many steps of SGD with momentum take, on one batch that is in memory; and their losses."""
         made, images = self._net(net)
         made.train()
         images = images[torch.arange(batch) % len(images)].clone()
@@ -172,19 +182,19 @@ class Side:
             return float(loss)
 
         step()
-        start = time.time()
+        start = now()
         losses = [step() for _ in range(steps)]
-        return {'seconds': time.time() - start, 'losses': losses}
+        return dict(since(start), losses=losses)
 
     def sgemm(self, size):
-        """Seconds for a product of two square matrices: the best of five."""
+        """What a product of two square matrices takes: the median of five."""
         a = torch.rand(size, size)
         times = []
         for _ in range(5):
-            start = time.time()
+            start = now()
             a @ a
-            times.append(time.time() - start)
-        return {'seconds': min(times)}
+            times.append(since(start))
+        return {clock: median(one[clock] for one in times) for clock in times[0]}
 
     def versions(self):
         """{name: version} of what can be used here; a text that begins with 'no ' where it cannot."""

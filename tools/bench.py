@@ -21,11 +21,13 @@ def make_parser():
     parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add('--peers', action='store_true', help='install PyTorch, baal and torch-uncertainty for this, outside the project')
+    add('--peers', action='store_true', help='install PyTorch, baal and torch-uncertainty, outside the project')
     add('--growth', action='store_true', help='measure instead how mc_eval.py grows with T, images and jobs')
     add('--rounds', type=int, help='repetitions of each measurement (default 5; 3 with --growth, 1 with --quick)')
     add('--quick', action='store_true', help='a very small run, to see whether it works')
     add('--only', metavar='GLOB', help="the rows whose name matches, and what they are compared with: 'MC*lenet_ip*'")
+    add('--clock', choices=('wall', 'cpu'), default='wall',
+        help='cpu: processor time, for a machine that does other things as well (default wall)')
     add('--record', action='store_true', help='write the results to analysis/results/')
     return parser
 
@@ -37,15 +39,15 @@ def run(args):
         return peers.install()
     if args.record and (args.quick or args.only):
         raise UserError('--record writes the whole table: not with --quick or --only')
-    if args.only and args.growth:
-        raise UserError('--only is for the table: not with --growth')
-    what = growth if args.growth else bench
+    if args.growth and (args.only or args.clock != 'wall'):
+        raise UserError('--only and --clock are for the table: not with --growth')
+    what, options = (growth, {}) if args.growth else (bench, {'by': args.clock})
     rounds = args.rounds if args.rounds is not None else 1 if args.quick else what.ROUNDS
-    found = what.run(rounds, args.quick) if args.growth else what.run(rounds, args.quick, args.only)
+    found = what.run(rounds, args.quick, **dict(options, **({'only': args.only} if args.only else {})))
     for line in what.lines(found):
         print(line)
     if args.record:
-        what.record(found, os.path.join(ROOT, 'analysis', 'results'))
+        what.record(found, os.path.join(ROOT, 'analysis', 'results'), **options)
 
 
 if __name__ == '__main__':

@@ -47,7 +47,8 @@ def test_a_panel_for_each_net_and_number_of_passes():
     made = measured(stream=1.0)
     made.rows['bench'] += measured('mnist/lenet_ip', 20, stream=2.0).rows['bench']
     figure = drawn(bench_chart, made)
-    assert [axes.get_title() for axes in figure.axes] == ['lenet-ip on MNIST, T = 20', '', '', 'NIN on CIFAR-10, T = 100']
+    assert [axes.get_title() for axes in figure.axes] == [
+        'lenet-ip on MNIST, T = 20', '', '', 'NIN on CIFAR-10, T = 100']
 
 
 def test_nothing_measured_is_said():
