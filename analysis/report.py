@@ -2,6 +2,8 @@
 
 import os
 
+import bench_chart
+import bench_growth
 import claims
 import common
 import deviations
@@ -12,12 +14,12 @@ import page
 import reliability
 import report_commands
 import report_numbers
+import report_speed
 import risk_coverage
 import style
 import uncertain_images
 
-MODULES = (fig2, fig3, fig4, reliability, risk_coverage, uncertain_images)
-# Seconds a training step, one thread of a 2-core cloud machine (Xeon, AVX-512, OpenBLAS): for estimates.
+MODULES = (fig2, fig3, fig4, reliability, risk_coverage, uncertain_images, bench_chart, bench_growth)
 
 
 def make(tables, out, pictures=None):
@@ -42,7 +44,7 @@ def build(tables, pictures):
     parts = [summary(tables, found), general()]
     for experiment, module in (('fig2', fig2), ('fig3', fig3), ('table1', None), ('fig4', fig4)):
         parts.append(section(tables, experiment, module, found, pictures))
-    parts += [extras(tables, pictures), not_run(tables), provenance(tables)]
+    parts += [extras(tables, pictures), report_speed.section(tables, pictures), not_run(tables), provenance(tables)]
     return page.whole('\n'.join(parts))
 
 
@@ -169,9 +171,9 @@ def not_run(tables):
 
 def step_seconds(tables, run):
     """What bench.py measured for a training step of this run's net; None if it has not."""
-    what = 'training step, %s/%s' % (common.paper.base_of(run.dataset), run.net)
-    found = common.where(tables['bench'], what=what)
-    return found['value'].iloc[0] / 1000.0 if len(found) else None
+    subject = '%s/%s' % (common.paper.base_of(run.dataset), run.net)
+    found = common.where(tables['bench'], part='training', subject=subject, way='driver')['value'].dropna()
+    return found.iloc[0] / 1000.0 if len(found) else None
 
 
 def reached(tables, run):

@@ -1,178 +1,266 @@
-"""How fast things are here: what is compared runs side by side, interleaved, and medians are taken.
+"""How fast things are here, beside what people would use instead and beside what the machine can do at all.
 
-Absolute times are this machine's; the ratios and the shares of its sgemm rate are what to look at.
+Every measurement is made once a round, all of them one after another, and the median of the
+rounds is what counts: a busy minute of the machine touches one round of everything rather than
+everything of one row. Ratios and shares are taken within a round first. Absolute times are this
+machine's; the ratios and the shares of its own rates are what to look at. One thread everywhere.
 """
 
+import fnmatch
 import os
-import shutil
-import subprocess
-import sys
 import tempfile
 import time
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from statistics import median
 
 import numpy as np
 
-from . import engine, files, mc, nets, results, solvers
-from .data import records
+from . import engine, files, peers, progress, results, runs
+from .errors import CaffeError, UserError
 
-Row = namedtuple('Row', 'what value unit note')
+# What a run takes: seconds by the clock, of the processor, and a note for the table.
+Spent = namedtuple('Spent', 'wall cpu note')
+Spent.__new__.__defaults__ = ('',)
+CLOCKS = ('wall', 'cpu')
+# A measurement. part, subject, T, way: its name. run(): Spent. value(seconds): what the table shows, in `unit`.
+# base: whether others of the same part, subject and T are compared with it.
+# work(): (floating-point operations, bytes) of a run; either may be None.
+Measure = namedtuple('Measure', 'part subject T way run value unit base work note')
+Measure.__new__.__defaults__ = (False, lambda: (None, None), '')
+# low, high: of the rounds. times: how many times as long as the base. sgemm, memory: share of the machine's rate.
+Row = namedtuple('Row', 'part subject T way value unit low high times sgemm memory rounds note')
+# What the machine could do at the moment: operations and bytes a second.
+Rates = namedtuple('Rates', 'sgemm memory')
+# How much is measured: values of T, images of each net, iterations of each training, images to prepare,
+# and passes with which the ways are checked against each other.
+Sizes = namedtuple('Sizes', 'passes images training data check')
+# All nets that the paper trains: the report estimates from these steps what its schedules cost.
+TRAINING = OrderedDict([(('mnist', name), 150) for name in ('lenet_all', 'lenet_ip', 'lenet_none')] + [
+    (('cifar10', name), 3) for name in ('lenet_all', 'lenet_ip', 'lenet_none', 'nin', 'dsn', 'dsn_aug')])
+FULL = Sizes((20, 100), dict(lenet_ip=200, lenet_all=200, nin=50), TRAINING, 5000, 50)
+QUICK = Sizes((3,), dict(lenet_ip=8, lenet_all=8, nin=2), {('mnist', 'lenet_none'): 20}, 200, 30)
+ROUNDS = 5
 
-# net, data set, images, passes of the naive way that are timed (each costs the same)
-EVALUATIONS = (('lenet_ip', 'mnist', 500, 30), ('lenet_all', 'mnist', 200, 30), ('nin', 'cifar10', 20, 20))
-# the nets that the paper trains; dsn: its first stage, with the companions
-TRAINING = (('lenet_all', 'mnist', 20), ('lenet_ip', 'mnist', 20), ('lenet_none', 'mnist', 20),
-            ('lenet_all', 'cifar10', 1), ('lenet_ip', 'cifar10', 1), ('lenet_none', 'cifar10', 1), ('nin', 'cifar10', 1), ('dsn', 'cifar10', 1),
-            ('dsn_aug', 'cifar10', 1))
-T = 100
+
+def label(row):
+    """The name of a measurement or row, in words."""
+    return ' '.join(filter(None, [row.part, row.subject, 'T=%d' % row.T if row.T else '', row.way]))
 
 
-def rows(rounds=5):
-    """Yield the rows of the table as they are measured."""
-    yield Row('sgemm, one thread', median(sgemm() for _ in range(rounds)), 'GFLOP/s',
-              '1536 x 1536 matrices, the limit for what follows')
-    for name, dataset, count, few in EVALUATIONS:
-        for row in evaluation(name, dataset, count, few, rounds):
-            yield row
-    yield Row('two jobs against one', two_jobs(rounds), 'times', 'lenet_all, blocks of 100 images on engine.work')
-    for name, dataset, steps in TRAINING:
-        yield Row('training step, %s/%s' % (dataset, name), 1e3 * training_step(name, dataset, steps, rounds), 'ms',
-                  'forward, backward and update of a whole batch, one thread')
-    yield Row('float LMDB against a copy', lmdb_writing(rounds), 'times',
-              'written, hashed and synced; a plain copy synced')
-    yield Row('start-up', startup(rounds), 's', 'mc_eval.py from the shell to its first result, lenet_ip, 10 images')
+# --- the machine's own rates --------------------------------------------------------------------------
+
+SGEMM_SIZE = 1536
+
+
+def rates(times=5):
+    """{clock: Rates} just now: products of large matrices, and copies of memory that no cache holds."""
+    a = np.random.RandomState(0).rand(SGEMM_SIZE, SGEMM_SIZE).astype(np.float32)
+    source = np.ones(32 << 20, np.float32)
+    target = np.empty_like(source)
+    products = [clock(lambda: a @ a) for _ in range(times)]
+    copies = [clock(lambda: np.copyto(target, source)) for _ in range(times)]
+    return {kind: Rates(2.0 * SGEMM_SIZE ** 3 / median(getattr(spent, kind) for spent in products),
+                        2.0 * source.nbytes / median(getattr(spent, kind) for spent in copies)) for kind in CLOCKS}
 
 
 def clock(function):
-    start = time.time()
-    function()
-    return time.time() - start
+    """What a function in this process takes; its note is what it gives back, if that is text."""
+    wall, cpu = time.time(), time.process_time()
+    note = function()
+    return Spent(time.time() - wall, time.process_time() - cpu, note if isinstance(note, str) else '')
 
 
-def sgemm(size=1536, times=5):
-    """The rate of single-precision matrix multiplication just now."""
-    a = np.random.RandomState(0).rand(size, size).astype(np.float32)
-    return 2 * size ** 3 / median(clock(lambda: a @ a) for _ in range(times)) / 1e9
+# --- measuring ------------------------------------------------------------------------------------------
+
+def measure(measures, rounds, rates=rates, step=lambda n, note='': None, by='wall'):
+    """The Rows of some measurements, in their order; one that fails has no value, and its note says why.
+
+    by: the clock. That of the processor counts nothing of what else the machine does.
+    """
+    found = OrderedDict((one, []) for one in measures)     # [(seconds, Rates) or None] for each round
+    notes, failed = {}, {}
+    for k in range(rounds):
+        for group in _groups(measures):
+            now = rates()[by]
+            for one in group if k % 2 == 0 else reversed(group):  # whoever comes first has no advantage in all
+                if one not in failed:
+                    _once(one, by, now, found, notes, failed)
+                step(1, label(one))
+    return [_row(one, found, notes.get(one, ''), failed.get(one)) for one in measures]
 
 
-def evaluation(name, dataset, count, few, rounds):
-    """Rows for one net: T passes over `count` images, all layers each time and with the prefix kept."""
-    message = nets.mc(name, dataset, batch=count)
-    net = engine.load_net(message)
-    how = mc.plan(message, net)
-    images = np.random.RandomState(0).rand(*net.blobs[how.input].data.shape).astype(np.float32)
-    labels = np.zeros(count, int)
-
-    def naive():
-        mc.fill(net, how, images)
-        for _ in range(few):
-            net.forward()
-
-    def stream():
-        mc.sample(mc.stream(net, how, images, T), labels, 10)
-
-    net.forward()
-    times = [(clock(naive) * T / few, clock(stream), sgemm()) for _ in range(rounds)]
-    slow, fast, _ = (median(column) for column in zip(*times))
-    yield Row('%s, naive' % name, 1e6 * slow / count / T, 'us a pass', 'all layers in each of T=%d passes' % T)
-    yield Row('%s, stream' % name, 1e6 * fast / count / T, 'us a pass', 'with sums, errors and entropies')
-    yield Row('%s, stream against naive' % name, median(a / b for a, b, _ in times), 'times', '')
-    work = flops(net, how.first) * count * T / 1e9
-    share = median(work / seconds / peak for _, seconds, peak in times)  # with the peak of the same moment
-    yield Row('%s, stochastic part' % name, work / fast, 'GFLOP/s', '%.0f%% of sgemm' % (100 * share))
+def _groups(measures):
+    """The measurements that are compared with each other, as lists."""
+    groups = OrderedDict()
+    for one in measures:
+        groups.setdefault((one.part, one.subject, one.T), []).append(one)
+    return list(groups.values())
 
 
-def flops(net, first):
-    """Floating-point operations an image of the layers from index `first` on: convolutions and inner products."""
-    total = 0
-    for name, layer in list(zip(net._layer_names, net.layers))[first:]:
-        if layer.type in ('Convolution', 'InnerProduct'):
-            top = net.blobs[net.top_names[name][0]].data
-            places = int(np.prod(top.shape[2:])) if top.ndim > 2 else 1
-            total += 2 * net.params[name][0].data.size * places
-    return total
+def _once(one, by, now, found, notes, failed):
+    try:
+        spent = one.run()
+    except (UserError, CaffeError, OSError, MemoryError, ValueError, RuntimeError) as error:
+        # without this machine's paths: notes are recorded
+        failed[one] = ' '.join(str(error).split()).replace(runs.ROOT + os.sep, '') or type(error).__name__
+        return
+    notes[one] = spent.note
+    found[one].append((getattr(spent, by), now))
 
 
-def two_jobs(rounds):
-    """How many times faster two processes are than one."""
-    def work(jobs):
-        def make():
-            message = nets.mc('lenet_all', 'mnist', batch=100)
-            net = engine.load_net(message)
-            how, images = mc.plan(message, net), np.random.RandomState(0).rand(100, 1, 28, 28).astype(np.float32)
-            return lambda _: mc.sample(mc.stream(net, how, images, 50), np.zeros(100, int), 10).arrays()
-        return clock(lambda: list(engine.work(make, range(8), jobs)))
+def _row(one, found, said, failure):
+    """The Row of a measurement from its rounds, compared with its base round by round."""
+    name = (one.part, one.subject, one.T, one.way)
+    if failure is not None:
+        return Row(*name + (None, one.unit, None, None, None, None, None, 0, failure))
+    values = [one.value(seconds) for seconds, _ in found[one]]
+    flops, size = one.work()
+    shares = [median(amount / seconds / getattr(now, kind) for seconds, now in found[one]) if amount else None
+              for amount, kind in ((flops, 'sgemm'), (size, 'memory'))]
+    note = ', '.join(filter(None, [one.note, said]))
+    return Row(*name + (median(values), one.unit, min(values), max(values), _times(one, found)) + tuple(shares)
+               + (len(values), note))
 
-    return median(work(1) / work(2) for _ in range(rounds))
+
+def _times(one, found):
+    """How many times as long as its base a measurement takes: the median of the rounds in which both were made."""
+    base = next((other for other in found if other.base and other[:3] == one[:3]), None)
+    if base is None or len(found[base]) != len(found[one]):
+        return None
+    return median(_cost(one, mine) / _cost(base, theirs) for (mine, _), (theirs, _) in zip(found[one], found[base]))
 
 
-def training_step(name, dataset, steps, rounds):
-    """Seconds for one iteration of the published solver, on constant images: no time for reading data."""
-    solver = next(iter(solvers.stages(name, dataset).values()))
-    net = nets.train_test(name, dataset, companions=name.startswith('dsn'))
-    entry = nets.find(dataset, name)
-    layers = [layer for layer in net.layer if layer.type not in ('Data', 'Accuracy')]
-    net.ClearField('layer')
-    data = net.layer.add(name='data', type='DummyData', top=['data', 'label'])
-    for shape in ((entry.batch,) + entry.data.shape, (entry.batch,)):
-        data.dummy_data_param.shape.add(dim=shape)
-    net.layer.extend(layers)
-    for field in ('net', 'test_iter', 'test_interval', 'display', 'snapshot'):
-        solver.ClearField(field)
-    solver.net_param.CopyFrom(net)
-    with tempfile.TemporaryDirectory() as folder:
-        solver.snapshot_prefix = os.path.join(folder, 'unused')
-        loaded = engine.load_solver(solver)
-        loaded.step(1)
-        return median(clock(lambda: loaded.step(steps)) for _ in range(rounds)) / steps
+def _cost(one, seconds):
+    """What is compared: the value where it is a time, its inverse where it is a rate."""
+    value = one.value(seconds)
+    return 1 / value if one.unit.endswith('/s') else value
+
+
+# --- all of them ------------------------------------------------------------------------------------------
+
+def limits(peer):
+    """The machine's own rates as rows, and the matrix product of the peers' library."""
+    def ours(amount, kind):
+        now = rates()
+        return Spent(*(amount / getattr(now[clock], kind) for clock in CLOCKS))
+
+    def theirs():
+        return Spent(**peer.ask('sgemm', size=SGEMM_SIZE))
+
+    flops = 2.0 * SGEMM_SIZE ** 3
+    return [
+        Measure('limit', 'sgemm', None, 'OpenBLAS', lambda: ours(flops, 'sgemm'), lambda s: flops / s / 1e9, 'GFLOP/s',
+                True, lambda: (flops, None), '%d x %d matrices, one thread' % (SGEMM_SIZE, SGEMM_SIZE)),
+        Measure('limit', 'sgemm', None, 'PyTorch', theirs, lambda s: flops / s / 1e9, 'GFLOP/s', False,
+                lambda: (flops, None)),
+        Measure('limit', 'memory', None, 'copy', lambda: ours(1.0, 'memory'), lambda s: 1 / s / 1e9, 'GB/s', False,
+                lambda: (None, 1.0), '128 MB read, 128 MB written'),
+    ]
+
+
+def all_measures(sizes, peer, folder):
+    """Every measurement of the table, in its order."""
+    from . import bench_other, bench_train
+    found = limits(peer) + evaluations(sizes, peer, folder)
+    found += bench_train.measures(sizes.training, peer, folder)
+    return found + bench_other.measures(sizes, peer, folder)
+
+
+def evaluations(sizes, peer, folder):
+    """The measurements of MC evaluation."""
+    from . import bench_mc
+    found = []
+    for name, dataset in (('lenet_ip', 'mnist'), ('lenet_all', 'mnist'), ('nin', 'cifar10')):
+        cases = _Later(lambda name=name, dataset=dataset: bench_mc.prepare(
+            bench_mc.case(name, dataset, sizes.images[name], folder), peer, sizes.check))
+        for T in sizes.passes:
+            found += _ways(bench_mc, '%s/%s' % (dataset, name), sizes.images[name], T, cases)
+    return found
+
+
+def _ways(bench_mc, subject, count, T, cases):
+    def of(way):
+        once = way in bench_mc.OURS and way != 'naive'
+        return Measure('MC', subject, T, way, lambda: cases().time(way, T), lambda seconds: 1e6 * seconds / count / T,
+                       'us a pass', way == 'stream',
+                       lambda: cases().work(T, once) if way != 'adaptive' else (None, None), '%d images' % count)
+    return [of(way) for way in list(bench_mc.OURS) + list(bench_mc.PEERS)]
+
+
+class _Later:
+    """make(), when first asked for; a failure is remembered too."""
+
+    def __init__(self, make):
+        self.make, self.made, self.failure = make, None, None
+
+    def __call__(self):
+        if self.failure is not None:
+            raise self.failure
+        if self.made is None:
+            try:
+                self.made = self.make()
+            except (UserError, CaffeError, OSError) as error:
+                self.failure = error
+                raise
+        return self.made
+
+
+# --- the table ------------------------------------------------------------------------------------------------
+
+def choose(measures, pattern):
+    """The measurements whose label matches a pattern such as 'MC*nin*', and what they are compared with."""
+    found = [one for one in measures if fnmatch.fnmatch(label(one).lower(), pattern.lower())]
+    if not found:
+        raise UserError("nothing is called %s: the names are such as '%s', and * stands for anything"
+                        % (pattern, "', '".join(label(one) for one in measures[::max(1, len(measures) // 4)])))
+    groups = set(one[:3] for one in found)
+    return [one for one in measures if one in found or one.base and one[:3] in groups]
+
+
+def run(rounds, quick=False, only=None, by='wall'):
+    """The Rows of the whole table, or of a part of it."""
+    if rounds < 1:
+        raise UserError('--rounds is %d: it must be 1 or more' % rounds)
+    with tempfile.TemporaryDirectory() as folder, peers.Peer() as peer:
+        chosen = all_measures(QUICK if quick else FULL, peer, folder)
+        chosen = choose(chosen, only) if only else chosen
+        with progress.bar('bench', total=rounds * len(chosen), unit='measurements') as step:
+            return measure(chosen, rounds, step=step, by=by)
+
+
+def lines(rows):
+    """The table as lines of text."""
+    yield '%-52s %10s %-9s %19s %7s %6s %6s  %s' % (
+        'what', 'median', '', 'least ... most', 'times', 'sgemm', 'memory', 'note')
+    for row in rows:
+        if row.value is None:
+            yield '%-52s %10s %-9s %s' % (label(row), '-', '', row.note)
+            continue
+        span = '%.4g ... %.4g' % (row.low, row.high)
+        shares = tuple('' if share is None else '%.0f%%' % (100 * share) for share in (row.sgemm, row.memory))
+        yield ('%-52s %10.4g %-9s %19s %7s %6s %6s  %s' % (
+            (label(row), row.value, row.unit, span, '' if row.times is None else '%.2f' % row.times) + shares
+            + (row.note,))).rstrip()
 
 
 def machine():
-    """What computes here, in a line: processor, cores, BLAS."""
+    """What computes here, in a line: processor, cores, BLAS, and the peers' versions."""
     with open('/proc/cpuinfo') as file:
         model = next((line.split(':')[1].strip() for line in file if line.startswith('model name')), 'unknown')
     about = engine.describe()
-    return '%s, %d cores, %s %s' % (model, os.cpu_count(), about['blas'], about['blas_kernel'])
+    with peers.Peer() as peer:
+        found = peers.versions(peer)
+    return '; '.join(['%s, %d cores, %s %s' % (model, os.cpu_count(), about['blas'], about['blas_kernel'])]
+                     + ['%s %s' % pair for pair in sorted(found.items()) if not pair[1].startswith('no ')])
 
 
-def record(found, folder):
-    """Write the rows as the table `bench` of the recorded results."""
-    here = machine()
-    rows = [dict(row._asdict(), machine=here) for row in found]
-    with files.folder(folder), files.atomic(results.path(folder, 'bench')) as temporary, open(temporary, 'w') as file:
-        file.write(results.text('bench', rows))
+def record(rows, folder, by='wall'):
+    """Write the rows as the table `bench` of the recorded results, replacing it as a whole."""
+    here = machine() + ('; processor time' if by == 'cpu' else '')
+    write(folder, 'bench', [dict(row._asdict(), machine=here) for row in rows])
 
 
-def lmdb_writing(rounds, count=5000):
-    """How many times longer writing images as a float LMDB takes than copying the file it makes, both synced."""
-    images = np.random.RandomState(0).randn(count, 3, 32, 32).astype(np.float32)
-    labels = np.arange(count) % 10
-
-    def synced(action, path):
-        start = time.time()
-        action()
-        with open(path) as file:
-            os.fsync(file.fileno())
-        return time.time() - start
-
-    ratios = []
-    with tempfile.TemporaryDirectory() as folder:
-        for k in range(rounds):
-            made, copy = os.path.join(folder, str(k), 'data.mdb'), os.path.join(folder, 'copy%d' % k)
-            ours = synced(lambda: records.write(os.path.dirname(made), [(images, labels)], 5), made)
-            ratios.append(ours / synced(lambda: shutil.copyfile(made, copy), copy))
-    return median(ratios)
-
-
-def startup(rounds):
-    """Seconds for a whole mc_eval.py on next to nothing."""
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    with tempfile.TemporaryDirectory() as folder:
-        weights, images = os.path.join(folder, 'w.caffemodel'), os.path.join(folder, 'x.npz')
-        engine.load_net(nets.deploy('lenet_ip', 'mnist')).save(weights)
-        np.savez(images, images=np.zeros((10, 1, 28, 28), np.uint8), labels=np.zeros(10, int))
-        command = [sys.executable, os.path.join(root, 'tools', 'mc_eval.py'), '--net', 'lenet_ip', '--weights', weights,
-                   '--data', images, '--T', '1', '--repeats', '1']
-        return median(clock(lambda: subprocess.run(command + ['--out', os.path.join(folder, str(k))], check=True,
-                                                   stdout=subprocess.DEVNULL)) for k in range(rounds))
+def write(folder, name, rows):
+    """Write a table of the recorded results, whole or not at all."""
+    with files.folder(folder), files.atomic(results.path(folder, name)) as temporary, open(temporary, 'w') as file:
+        file.write(results.text(name, rows))

@@ -1,52 +1,113 @@
-"""What the training driver costs over `caffe train`: the same solver and threads, no evaluations."""
+"""A training step for the benchmark: our driver, `caffe train` and PyTorch; same net, batch and solver, one thread.
+
+The two that are commands are measured for 1 and for 1 + n iterations, and the difference is what
+counts: the start of a process does not. They read the prepared data; PyTorch has one batch in
+memory, which spares it that.
+"""
 
 import os
 import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections import namedtuple
 
-from . import engine, prototxt, runs
+from . import bench, bench_mc, engine, nets, prototxt, runs, solvers
+from .data import sets
 from .errors import UserError
 
-Cost = namedtuple('Cost', 'wall cpu')  # seconds; cpu: of the process and its children
+# The nets that all three are measured on; the driver alone on the others.
+COMPARED = (('mnist', 'lenet_all'), ('mnist', 'lenet_ip'), ('mnist', 'lenet_none'), ('cifar10', 'lenet_all'),
+            ('cifar10', 'nin'))
 
 
-def compare(net, iterations, rounds):
-    """Yields lines: seconds of `caffe train` and of the driver for the same iterations, interleaved.
-
-    Each is measured for 1 and for 1 + iterations, and the difference is what is compared: the
-    start of a process does not count. CPU time is the better measure on a machine that does
-    other things as well.
-    """
-    if iterations < 1 or rounds < 1:
-        raise UserError('--iters and --rounds must be 1 or more')
-    costs = {'caffe train': [], 'driver': []}
-    yield '%-6s %-12s %10s %10s' % ('round', '', 'wall s', 'CPU s')
-    with tempfile.TemporaryDirectory() as folder:
-        _driver(net, 1, os.path.join(folder, 'solver'))  # for its solver, and to warm the disk
-        solver = os.path.join(folder, 'solver', 'solver.prototxt')
-        for k in range(rounds):
-            for name in ('caffe train', 'driver') if k % 2 == 0 else ('driver', 'caffe train'):
-                found = [_caffe(solver, n, folder) if name == 'caffe train'
-                         else _driver(net, n, os.path.join(folder, 'run')) for n in (1, 1 + iterations)]
-                costs[name].append(Cost(found[1].wall - found[0].wall, found[1].cpu - found[0].cpu))
-                yield '%-6d %-12s %10.2f %10.2f' % ((k + 1, name) + costs[name][-1])
-    for kind in Cost._fields:
-        for how, best in (('median', statistics.median), ('least', min)):
-            theirs, ours = (best([getattr(cost, kind) for cost in costs[name]]) for name in ('caffe train', 'driver'))
-            yield '%-4s time, %-6s of %d: caffe train %.2f, driver %.2f ms an iteration: %+.1f%%' % (
-                kind, how, rounds, 1e3 * theirs / iterations, 1e3 * ours / iterations, 100 * (ours / theirs - 1))
+def measures(iterations, peer, folder):
+    """The measurements; iterations: {(data set, net): how many}."""
+    found = []
+    for (dataset, name), steps in iterations.items():
+        task = Task(dataset, name, steps, peer, os.path.join(folder, 'train-%s-%s' % (dataset, name)))
+        ways = [('driver', task.driver)]
+        if (dataset, name) in COMPARED:
+            ways += [('caffe train', task.caffe), ('PyTorch', task.torch)]
+        found += [bench.Measure('training', '%s/%s' % (dataset, name), None, way, run, task.milliseconds, 'ms',
+                                way == 'driver', task.work, task.about(way)) for way, run in ways]
+    return found
 
 
-def _driver(net, iterations, folder):
-    shutil.rmtree(folder, ignore_errors=True)
-    return _cost([sys.executable, os.path.join(runs.ROOT, 'tools', 'train.py'), '--net', net, '--cpu',
-                  '--iters', str(iterations), '--eval-points', 'none',
-                  '--threads', os.environ['OPENBLAS_NUM_THREADS'], '--out', folder])
+class Task:
+    """A net to train for `steps` iterations, three ways; each gives what it took."""
+
+    def __init__(self, dataset, name, steps, peer, folder):
+        self.dataset, self.name, self.steps, self.peer, self.folder = dataset, name, steps, peer, folder
+        self.entry = nets.find(dataset, name)
+
+    def milliseconds(self, seconds):
+        """Of one iteration."""
+        return 1e3 * seconds / self.steps
+
+    def about(self, way):
+        """What is measured, for the note."""
+        stage = ', stage 1 with companions' if self.name.startswith('dsn') else ''
+        data = ', one batch in memory' if way == 'PyTorch' else ''
+        return 'batch %d, %d iterations%s%s' % (self.entry.batch, self.steps, stage, data)
+
+    def driver(self):
+        """What tools/train.py takes for the iterations."""
+        sets.require(self.entry.data.train.split('/')[1])
+        out = os.path.join(self.folder, 'run')
+        return self._difference(lambda n: self._driver(n, out))
+
+    def caffe(self):
+        """What `caffe train` takes for them, with the solver that the driver wrote."""
+        sets.require(self.entry.data.train.split('/')[1])
+        out = os.path.join(self.folder, 'solver')
+        if not os.path.exists(out):
+            self._driver(1, out)
+        return self._difference(lambda n: _caffe(os.path.join(out, 'solver.prototxt'), n, self.folder))
+
+    def torch(self):
+        """What PyTorch takes for them; it must learn, that is its loss be a number and change."""
+        solver = next(iter(solvers.stages(self.name, self.dataset).values()))
+        self._tell()
+        answer = self.peer.ask('train', net=self._known(), steps=self.steps, batch=self.entry.batch, lr=solver.base_lr,
+                               momentum=solver.momentum, decay=solver.weight_decay)
+        losses = answer.pop('losses')
+        if not all(0 <= loss < 100 for loss in losses) or len(set(losses)) < min(2, len(losses)):
+            raise UserError('not comparable: the loss went %s' % ', '.join('%g' % loss for loss in losses[:5]))
+        return bench.Spent(**answer)
+
+    def _known(self):
+        return 'train/%s/%s' % (self.dataset, self.name)
+
+    def _tell(self):
+        if self._known() in self.peer.loaded:
+            return
+        os.makedirs(self.folder, exist_ok=True)
+        case = bench_mc.case(self.name, self.dataset, self.entry.batch, self.folder, trained=False)
+        self.peer.load(self._known(), bench_mc.arrays_path(case), bench_mc.layers(self.name, self.dataset))
+
+    def _difference(self, cost):
+        """What the iterations after the first take."""
+        few, many = cost(1), cost(1 + self.steps)
+        if many.wall <= few.wall:
+            raise UserError('%d iterations took no longer than one: too few to measure' % (1 + self.steps))
+        return bench.Spent(many.wall - few.wall, max(0.0, many.cpu - few.cpu))
+
+    def _driver(self, iterations, out):
+        shutil.rmtree(out, ignore_errors=True)
+        staged = '%d,1,1' % iterations if self.name.startswith('dsn') else str(iterations)
+        return spent([sys.executable, os.path.join(runs.ROOT, 'tools', 'train.py'), '--net', self.name, '--dataset',
+                      self.dataset, '--cpu', '--iters', staged, '--eval-points', 'none', '--threads', '1',
+                      '--out', out])
+
+    def work(self):
+        """(operations of the iterations, None): each product of a forward pass has two more going back, but for the
+        gradient of the images, which nobody wants."""
+        def child():
+            net = engine.load_net(nets.deploy(self.name, self.dataset, batch=self.entry.batch))
+            layers = [k for k, layer in enumerate(net.layers) if layer.type in ('Convolution', 'InnerProduct')]
+            first = bench_mc.work_of(net, 0, layers[0] + 1).flops
+            return 3 * bench_mc.work_of(net, 0, len(net.layers)).flops - first
+        return self.steps * engine.call(child), None
 
 
 def _caffe(path, iterations, folder):
@@ -57,7 +118,7 @@ def _caffe(path, iterations, folder):
     copy = os.path.join(folder, 'caffe.prototxt')
     with open(copy, 'w') as file:
         file.write(prototxt.to_text(solver))
-    return _cost([caffe_command(), 'train', '--solver=' + copy])
+    return spent([caffe_command(), 'train', '--solver=' + copy])
 
 
 def caffe_command():
@@ -69,12 +130,13 @@ def caffe_command():
     raise UserError('no caffe command: run tools/setup.sh')
 
 
-def _cost(command):
-    """The Cost of a command."""
+def spent(command, env=None):
+    """What a command takes, its children included."""
     start = time.time()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = status
     if status:
-        raise UserError('%s failed: run it to see why' % ' '.join(command))
-    return Cost(time.time() - start, used.ru_utime + used.ru_stime)
+        raise UserError('%s failed: run it to see why' % ' '.join(os.path.basename(word) for word in command))
+    return bench.Spent(time.time() - start, used.ru_utime + used.ru_stime)

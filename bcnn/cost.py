@@ -10,20 +10,21 @@ FORWARD = 1 / 3.0  # of a training step: forward, and backward by weights and by
 
 
 def speeds(folder=RESULTS):
-    """{what: seconds} of the recorded speeds."""
-    units = {'ms': 1e-3, 'us a pass': 1e-6, 's': 1.0}
-    return {row['what']: row['value'] * units[row['unit']]
-            for row in results.read(folder, 'bench') if row['unit'] in units}
+    """{(part, 'mnist/lenet_all'): seconds} of a training step and of a stochastic pass, as recorded."""
+    ours = {('training', 'driver'): 1e-3, ('MC', 'stream'): 1e-6}
+    return {(row['part'], row['subject']): row['value'] * ours[row['part'], row['way']]
+            for row in results.read(folder, 'bench') if (row['part'], row['way']) in ours and row['value']}
 
 
 def seconds(job, known):
     """Of one core, for a job from its beginning; None where no speed of its net is recorded."""
     base = 'mnist' if job.dataset == 'fashion_mnist' else paper.base_of(job.dataset)
-    step = known.get('training step, %s/%s' % (base, job.net))
+    net = '%s/%s' % (base, job.net)
+    step = known.get(('training', net))
     if step is None:
         return None
     forward = step * FORWARD / BATCH[base]
-    a_pass = known.get('%s, stream' % job.net, forward) if base == 'mnist' or job.net == 'nin' else forward
+    a_pass = known.get(('MC', net), forward)
     images = job.limit or paper.TEST_IMAGES
     if isinstance(job, plan.Evaluate):
         return images * (forward + job.repeats * job.T * a_pass)

@@ -66,9 +66,20 @@ THUMBNAILS = Table('thumbnails', 'the pixels of those images', OrderedDict([
     ('pixels', 'text')]),
     ('dataset', 'image'))
 TABLES['thumbnails'] = THUMBNAILS
-# Speed on one machine, which tools/bench.py --record replaces as a whole.
+# Speed on one machine, which tools/bench.py --record replaces as a whole. way: what is measured, the
+# others of the same part, subject and T beside it. value, low, high: median, least and most of the
+# rounds, empty where it could not be measured (the note says why). times: how many times as long as
+# ours. sgemm, memory: share of the machine's own rate of matrix products and of copying memory.
 TABLES['bench'] = Table('bench', 'how fast things are on the machine that measured', OrderedDict([
-    ('what', 'text'), ('value', 'float'), ('unit', 'text'), ('note', 'text?'), ('machine', 'text')]), ('what',))
+    ('part', 'text'), ('subject', 'text?'), ('T', 'int?'), ('way', 'text'), ('value', 'float?'), ('unit', 'text'),
+    ('low', 'float?'), ('high', 'float?'), ('times', 'float?'), ('sgemm', 'float?'), ('memory', 'float?'),
+    ('rounds', 'int'), ('note', 'text?'), ('machine', 'text')]), ('part', 'subject', 'T', 'way'))
+# How an MC evaluation grows (tools/bench.py --growth --record). vary: which of T and images is changed;
+# megabytes: the largest resident size of any process of the command.
+TABLES['growth'] = Table('growth', 'how the cost of an MC evaluation grows with T, images and processes', OrderedDict([
+    ('net', 'text'), ('vary', 'text'), ('T', 'int'), ('images', 'int'), ('jobs', 'int'), ('seconds', 'float'),
+    ('low', 'float'), ('high', 'float'), ('megabytes', 'float'), ('batch', 'int'), ('rounds', 'int'),
+    ('machine', 'text')]), ('net', 'vary', 'T', 'images', 'jobs'))
 # Measured by tools/sampler.py: variance of a pass (summed over the classes, mean of the images), correlation within
 # a pair of complementary masks, gain: variance of the mean without pairs over that with them at equal passes, time: of a
 # pass over that of Caffe's own dropout, worth: gain / time.

@@ -104,8 +104,19 @@ class Synthetic:
 
     def step(self, dataset, net, milliseconds):
         """A measured training step."""
-        self.add('bench', what='training step, %s/%s' % (dataset, net), value=float(milliseconds), unit='ms', note=None,
-                 machine='a machine')
+        self.speed('training', '%s/%s' % (dataset, net), None, 'driver', milliseconds, unit='ms')
+
+    def speed(self, part, subject, T, way, value, unit='us a pass', times=None, note=None):
+        """A row of the benchmark; a value of None could not be measured."""
+        known = value is not None
+        self.add('bench', part=part, subject=subject, T=T, way=way, value=float(value) if known else None, unit=unit,
+                 low=0.9 * value if known else None, high=1.2 * value if known else None, times=times,
+                 sgemm=0.25 if known else None, memory=None, rounds=5 if known else 0, note=note, machine='a machine')
+
+    def grown(self, net, vary, T, images, jobs, seconds, megabytes=150.0):
+        """A row of the growth table."""
+        self.add('growth', net=net, vary=vary, T=T, images=images, jobs=jobs, seconds=float(seconds),
+                 low=0.9 * seconds, high=1.1 * seconds, megabytes=megabytes, batch=100, rounds=3, machine='a machine')
 
     def measured(self):
         """A row in each table of measurements that stand for themselves."""
@@ -165,4 +176,10 @@ def whole_paper(seeds=(1, 2, 3), length=1.0):
                         iterations=None if published else int(200000 * length))
     made.step('mnist', 'lenet_all', 33)
     made.measured()
+    for way, value in (('stream', 5.0), ('naive', 200.0), ('PyTorch', 100.0), ('baal', None)):
+        made.speed('MC', 'mnist/lenet_ip', 100, way, value, times=value and value / 5.0,
+                   note=None if value else 'not installed: python tools/bench.py --peers')
+    for jobs in (1, 2):
+        for T in (1, 10, 100):
+            made.grown('lenet_all', 'T', T, 200, jobs, 1 + 0.04 * T / jobs)
     return made

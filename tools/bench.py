@@ -1,30 +1,53 @@
 #!/usr/bin/env python3
-"""Measure how fast MC evaluation is on this machine, as a table: side by side, interleaved, medians."""
+"""Measure how fast things are on this machine, beside what people would use instead: one table, side by side.
+
+MC evaluation our ways and with PyTorch, baal and torch-uncertainty, training steps beside `caffe
+train` and PyTorch, data preparation, start-up; each as a share of the machine's own rates.
+"""
 
 import argparse
 import os
 
 from launcher import ROOT, start
 
+EXAMPLES = '''examples:
+  python tools/bench.py --peers                 # once: PyTorch and the others, into ~/.cache/bcnn/peers
+  python tools/bench.py --only 'MC*nin*T=20*'
+  python tools/bench.py --record                # the whole table, to analysis/results/bench.csv
+  python tools/bench.py --growth --record       # how cost and memory grow, to analysis/results/growth.csv'''
+
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog='example: python tools/bench.py --rounds 9')
-    parser.add_argument('--record', action='store_true', help='write the table to analysis/results/bench.csv')
-    parser.add_argument('--rounds', type=int, default=5, help='repetitions of each measurement (default 5)')
+    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add('--peers', action='store_true', help='install PyTorch, baal and torch-uncertainty, outside the project')
+    add('--growth', action='store_true', help='measure instead how mc_eval.py grows with T, images and jobs')
+    add('--rounds', type=int, help='repetitions of each measurement (default 5; 3 with --growth, 1 with --quick)')
+    add('--quick', action='store_true', help='a very small run, to see whether it works')
+    add('--only', metavar='GLOB', help="the rows whose name matches, and what they are compared with: 'MC*lenet_ip*'")
+    add('--clock', choices=('wall', 'cpu'), default='wall',
+        help='cpu: processor time, for a machine that does other things as well (default wall)')
+    add('--record', action='store_true', help='write the results to analysis/results/')
     return parser
 
 
 def run(args):
-    from bcnn import bench
+    from bcnn import bench, growth, peers
     from bcnn.errors import UserError
-    if args.rounds < 1:
-        raise UserError('--rounds is %d: it must be 1 or more' % args.rounds)
-    found = []
-    for row in bench.rows(args.rounds):
-        print('%-36s %10.2f %-10s %s' % row, flush=True)
-        found.append(row)
+    if args.peers:
+        return peers.install()
+    if args.record and (args.quick or args.only):
+        raise UserError('--record writes the whole table: not with --quick or --only')
+    if args.growth and (args.only or args.clock != 'wall'):
+        raise UserError('--only and --clock are for the table: not with --growth')
+    what, options = (growth, {}) if args.growth else (bench, {'by': args.clock})
+    rounds = args.rounds if args.rounds is not None else 1 if args.quick else what.ROUNDS
+    found = what.run(rounds, args.quick, **dict(options, **({'only': args.only} if args.only else {})))
+    for line in what.lines(found):
+        print(line)
     if args.record:
-        bench.record(found, os.path.join(ROOT, 'analysis', 'results'))
+        what.record(found, os.path.join(ROOT, 'analysis', 'results'), **options)
 
 
 if __name__ == '__main__':

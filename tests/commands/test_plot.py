@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(ROOT, 'tests'))
 from analysishelp import Synthetic, whole_paper  # noqa: E402
 
 PYTHON = os.path.join(ROOT, 'tools', 'python')
-FIGURES = ['fig2', 'fig3', 'fig4', 'reliability', 'risk_coverage', 'uncertain_images']
+FIGURES = ['fig2', 'fig3', 'fig4', 'reliability', 'risk_coverage', 'uncertain_images', 'bench_chart', 'bench_growth']
 MADE = sorted(['figures/%s.%s' % (name, kind) for name in FIGURES for kind in ('png', 'svg')]
               + ['tables/table1.%s' % kind for kind in ('csv', 'md', 'tex')] + ['report.html'])
 

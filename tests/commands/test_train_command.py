@@ -136,16 +136,7 @@ def test_divergence_is_one_line_and_exit_1(tmp_path, tool):
     assert 'diverged' in tool('status.py', '--runs', tmp_path).stdout
 
 
-@pytest.mark.parametrize('name', ['train.py', 'status.py', 'bench_train.py'])
+@pytest.mark.parametrize('name', ['train.py', 'status.py', 'bench.py'])
 def test_help_has_an_example(tool, name):
     result = tool(name, '--help')
     assert result.returncode == 0 and 'example' in result.stdout and 'python tools/' + name in result.stdout
-
-
-@pytest.mark.slow
-def test_the_bench_compares_both(tool):
-    if not os.path.isdir(os.path.join(ROOT, 'data', 'mnist')):
-        pytest.skip('needs the prepared set mnist')
-    result = tool('bench_train.py', '--iters', '5', '--rounds', '1', python=sys.executable)
-    assert result.returncode == 0, result.stderr
-    assert 'cpu  time, median of 1: caffe train' in result.stdout

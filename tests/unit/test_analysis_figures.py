@@ -15,13 +15,15 @@ import common  # noqa: E402
 import fig2  # noqa: E402
 import fig3  # noqa: E402
 import fig4  # noqa: E402
+import bench_chart  # noqa: E402
+import bench_growth  # noqa: E402
 import reliability  # noqa: E402
 import risk_coverage  # noqa: E402
 import style  # noqa: E402
 import table1  # noqa: E402
 import uncertain_images  # noqa: E402
 
-MODULES = (fig2, fig3, fig4, reliability, risk_coverage, uncertain_images)
+MODULES = (fig2, fig3, fig4, reliability, risk_coverage, uncertain_images, bench_chart, bench_growth)
 
 
 @pytest.fixture(scope='module')

@@ -167,7 +167,7 @@ def test_stamps_without_their_work_are_forgotten(tmp_path, monkeypatch):
 # --- what jobs take ------------------------------------------------------------------------------
 
 def test_expected_time_by_hand():
-    speeds = {'training step, mnist/lenet_all': 0.03, 'lenet_all, stream': 0.0002}
+    speeds = {('training', 'mnist/lenet_all'): 0.03, ('MC', 'mnist/lenet_all'): 0.0002}
     jobs = plan.load('quick').jobs
     forward = 0.03 / 3 / 64
     evaluation = cost.seconds(jobs['evaluate-mnist-lenet_all-seed1'], speeds)

@@ -1,0 +1,115 @@
+"""The rest of the benchmark: two processes against one, data preparation, and how long a command takes to start."""
+
+import os
+import shutil
+import sys
+
+import numpy as np
+
+from . import bench, bench_train, engine, mc, nets, peers, runs
+from .data import records, whiten
+from .errors import UserError
+
+JOBS_IMAGES, JOBS_BLOCKS, JOBS_T = 100, 8, 50  # of the comparison of two processes with one
+
+
+def measures(sizes, peer, folder):
+    """The measurements, in the table's order."""
+    return jobs(sizes) + data(sizes.data, folder) + startup(folder)
+
+
+# --- processes ---------------------------------------------------------------------------------------------
+
+def jobs(sizes):
+    """MC evaluation on one and on two processes."""
+    images, blocks, T = (JOBS_IMAGES, JOBS_BLOCKS, JOBS_T) if max(sizes.passes) >= JOBS_T else (5, 2, 2)
+
+    def work(jobs):
+        def make():
+            message = nets.mc('lenet_all', 'mnist', batch=images)
+            net = engine.load_net(message)
+            how, pixels = mc.plan(message, net), np.random.RandomState(0).rand(images, 1, 28, 28).astype(np.float32)
+            return lambda _: mc.sample(mc.stream(net, how, pixels, T), np.zeros(images, int), 10).arrays()
+        def run():
+            wall = bench.clock(lambda: list(engine.work(make, range(blocks), jobs))).wall
+            return bench.Spent(wall, wall)  # what two processes spare is time by the clock
+        return run
+
+    return [bench.Measure('processes', 'mnist/lenet_all', T, '--jobs %d' % count, work(count),
+                          lambda seconds: 1e6 * seconds / images / blocks / T, 'us a pass', count == 1,
+                          note='%d blocks of %d images' % (blocks, images)) for count in (1, 2)]
+
+
+# --- data ----------------------------------------------------------------------------------------------------
+
+def data(count, folder):
+    """Writing, copying and reading an LMDB of float images, and whitening raw ones."""
+    raw = np.random.RandomState(0).randint(0, 256, (count, 3, 32, 32)).astype(np.uint8)
+    images, labels = (raw - 127.5).astype(np.float32), np.arange(count) % 10
+    made, copy = os.path.join(folder, 'lmdb'), os.path.join(folder, 'copy')
+    whitener = whiten.Whitener(np.zeros(3072), np.identity(3072, np.float32))
+
+    def write():
+        shutil.rmtree(made, ignore_errors=True)
+        return synced(lambda: records.write(made, [(images, labels)], 5), os.path.join(made, 'data.mdb'))
+
+    def written():
+        if not os.path.exists(os.path.join(made, 'data.mdb')):  # where writing is not measured
+            write()
+        return made
+
+    def plain():
+        source = os.path.join(written(), 'data.mdb')
+        return synced(lambda: shutil.copyfile(source, copy), copy)
+
+    def read():
+        written()
+        return bench.clock(lambda: records.load(made))
+
+    size = images.nbytes
+    table = (
+        ('LMDB of floats', 'write, hash and sync', write, False, (None, size), ''),
+        ('LMDB of floats', 'plain copy, synced', plain, True, (None, 2 * size), ''),
+        ('LMDB of floats', 'read', read, False, (None, size), ''),
+        ('whitening', 'GCN and ZCA', lambda: bench.clock(lambda: whitener.apply(raw)), False,
+         (2.0 * 3072 ** 2 * count, None), 'float64, whose rate is half of sgemm\'s'))
+    return [bench.Measure('data', subject, None, way, run, lambda seconds: 1e6 * seconds / count, 'us', base,
+                          lambda work=work: work, '%d images%s' % (count, ', ' + note if note else ''))
+            for subject, way, run, base, work, note in table]
+
+
+def synced(action, path):
+    """What it takes until what an action writes to a path is on the disk."""
+    def both():
+        action()
+        with open(path) as file:
+            os.fsync(file.fileno())
+    return bench.clock(both)
+
+
+# --- starting --------------------------------------------------------------------------------------------------
+
+def startup(folder):
+    """From the shell to the first result: mc_eval.py, beside what importing the peers takes."""
+    def ours():
+        weights, images, out = (os.path.join(folder, name) for name in ('start.caffemodel', 'start.npz', 'start'))
+        if not os.path.exists(images):
+            engine.call(lambda: engine.load_net(nets.deploy('lenet_ip', 'mnist')).save(weights))
+            np.savez(images, images=np.zeros((10, 1, 28, 28), np.uint8), labels=np.zeros(10, int))
+        shutil.rmtree(out, ignore_errors=True)
+        return bench_train.spent([
+            sys.executable, os.path.join(runs.ROOT, 'tools', 'mc_eval.py'), '--net', 'lenet_ip', '--weights', weights,
+            '--data', images, '--T', '1', '--repeats', '1', '--out', out])
+
+    def theirs(module):
+        def run():
+            if not peers.python():
+                raise UserError(peers.HOW)
+            return bench_train.spent([peers.python(), '-I', '-c', 'import ' + module], peers.clean())
+        return run
+
+    ways = (('mc_eval.py', ours, 'a whole evaluation: lenet_ip, 10 images, T=1'),
+            ('PyTorch', theirs('torch'), 'its import alone'),
+            ('baal', theirs('baal.modelwrapper'), 'its import alone'))
+    return [bench.Measure('start-up', '', None, way, run, lambda seconds: seconds, 's', way == 'mc_eval.py', note=note)
+            for way, run, note in ways]
