@@ -9,6 +9,7 @@ interrupted. Folder of an evaluation:
     result.json   the summary
     images.npz    for every image: labels, Standard and MC predictions, uncertainty
     images.csv    the same of repetition 1, to look at
+    checksums.json of config and blocks; see tools/verify.py
 """
 
 import hashlib
@@ -70,6 +71,8 @@ def run(job, settings, folder, jobs=1):
         _settle_config(job, settings, folder)
         _compute(job, settings, folder, jobs)
         result = assemble(folder, settings.repeats)
+        blocks = [name for name in os.listdir(os.path.join(folder, 'blocks')) if name.endswith('.npz')]
+        runs.write_checksums(folder, [runs.CONFIG] + [os.path.join('blocks', name) for name in blocks])
         runs.write_json(os.path.join(folder, 'result.json'), result)
     return result
 
@@ -112,8 +115,13 @@ def _sha256(path):
 
 def key(job, settings):
     """A short name for the folder of an evaluation, different for different configs."""
-    digest = hashlib.sha256(json.dumps(config(job, settings), sort_keys=True).encode()).hexdigest()
-    return 'T%d-%s' % (settings.T, digest[:8])
+    return name_of(config(job, settings))
+
+
+def name_of(about):
+    """The same, of a config as it is stored."""
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    return 'T%d-%s' % (about['T'], digest[:8])
 
 
 def _settle_config(job, settings, folder):
@@ -144,8 +152,7 @@ def _compute(job, settings, folder, jobs):
     cost = {task: _cost(task, job, settings) for task in tasks}
     with progress.bar(job.name, total=sum(cost.values()), unit='passes') as step:
         for task, arrays in engine.work(lambda: _worker(job, settings), tasks, min(jobs, len(tasks))):
-            with files.atomic(block_path(folder, *task)) as temporary, open(temporary, 'wb') as file:
-                np.savez(file, **arrays)
+            runs.write_arrays(block_path(folder, *task), arrays)
             step(cost[task], _running_error(counts, task, arrays, job, settings))
 
 
@@ -239,8 +246,7 @@ def assemble(folder, repeats):
         result['mc'] = OrderedDict((average, _repetitions(sums, average, plain, about['T'])) for average in AVERAGES)
         stored.update(_per_image(sums, about['T']))
         result['uncertainty'] = OrderedDict((name, float(stored[name][0].mean())) for name in UNCERTAINTY)
-    with files.atomic(os.path.join(folder, 'images.npz')) as temporary, open(temporary, 'wb') as file:
-        np.savez(file, **stored)
+    runs.write_arrays(os.path.join(folder, 'images.npz'), stored)
     _write_csv(os.path.join(folder, 'images.csv'), stored)
     return result
 

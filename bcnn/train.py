@@ -189,7 +189,7 @@ def _settle_target(theirs, mine, folder):
         raise UserError('%s: has reached iteration %d%s of %s: --iters %s is not possible any more' % (
             folder, iteration, ' of stage %d' % stage if len(old) > 1 else '', _list(old), _list(new)))
     progress.say('%s: %s iterations now, before %s' % (folder, _list(new), _list(old)))
-    for name in (runs.DONE, runs.FINAL):  # in this order: what is done has final weights
+    for name in (runs.DONE, runs.CHECKSUMS, runs.FINAL):  # in this order: what is done has final weights
         files.remove(os.path.join(folder, name))
     runs.write_json(os.path.join(folder, runs.CONFIG), mine)
     return False
@@ -201,7 +201,9 @@ def _list(numbers):
 
 def _note_other_software(folder):
     before = runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}
-    different = runs.differences(dict(before, commit=None), dict(runs.provenance(engine.describe()), commit=None))
+    now = runs.provenance(engine.describe())
+    both = [name for name in now if name in before and name not in ('commit', 'modified')]  # older ones name less
+    different = runs.differences(*({name: about[name] for name in both} for about in (before, now)))
     if different:
         progress.say('%s: goes on with other software than it began with, so its bytes may differ (%s)'
                      % (folder, '; '.join(different)))
@@ -228,9 +230,11 @@ def _write_text(path, message):
 
 
 def _write_done(settings, folder):
-    with open(os.path.join(folder, runs.FINAL), 'rb') as file:
-        digest = hashlib.sha256(file.read()).hexdigest()
-    runs.write_json(os.path.join(folder, runs.DONE), {'iterations': list(settings.iterations), runs.FINAL: digest})
+    # The prototxts have paths of this machine in them, and are written anew by the next command.
+    runs.write_checksums(folder, [name for name in os.listdir(folder)
+                                  if name in (runs.CONFIG, runs.CURVE) or name.endswith('.caffemodel')])
+    runs.write_json(os.path.join(folder, runs.DONE), {
+        'iterations': list(settings.iterations), runs.FINAL: runs.sha256(os.path.join(folder, runs.FINAL))})
 
 
 # --- the command -------------------------------------------------------------------------------

@@ -107,6 +107,19 @@ class Synthetic:
         self.add('bench', what='training step, %s/%s' % (dataset, net), value=float(milliseconds), unit='ms', note=None,
                  machine='a machine')
 
+    def fault(self, kind='fault', target='train', what='kill -9', cases=7, seconds=60.0):
+        """A count of the fault campaign."""
+        self.add('faults', kind=kind, target=target, what=what, cases=cases, refused=1, resumed=6, bytes_different=0,
+                 results_lost=0, problems=0, seconds=seconds, seed=1, caffe='1.0.0', python='3.9.2', numpy='1.19.5',
+                 device='cpu', commit='abcdef0123')
+
+    def described(self, config):
+        """What a config stands for."""
+        self.add('provenance', config=config, config_sha256=config + 56 * '0', kind='training', dataset='mnist',
+                 net='lenet_all', seed=1, device='cpu', threads=1, data='ab' * 32, weights=None, caffe='1.0.0',
+                 python='3.9.2', numpy='1.19.5', protobuf='3.12.4', lmdb='1.0.0', blas='openblas', blas_kernel='Haswell',
+                 commit='ab' * 20, modified='no')
+
     def write(self, folder):
         """Writes the tables; gives the folder as text."""
         for name, rows in self.rows.items():
@@ -154,4 +167,6 @@ def whole_paper(seeds=(1, 2, 3), length=1.0):
                         weights='published' if published else 'trained',
                         iterations=None if published else int(200000 * length))
     made.step('mnist', 'lenet_all', 33)
+    made.fault()
+    made.described('0123abcd')
     return made

@@ -76,7 +76,7 @@ def _continues(answer, have):
 
 def _save(answer, url, path, have, total, limit):
     """Append the answer's body to the first `have` bytes at `path`."""
-    window, since = 0, time.time()
+    window, since = 0, time.monotonic()
     with open(path, 'r+b' if have else 'wb') as file, \
             progress.bar(os.path.basename(url), total, 'B', scale=True) as step:
         file.seek(have)
@@ -91,10 +91,10 @@ def _save(answer, url, path, have, total, limit):
                 raise Unreachable('%s: more than the %d bytes allowed' % (url, limit))
             _write(file, chunk, path)
             step(len(chunk))
-            if time.time() - since > SLOW_FOR:
+            if time.monotonic() - since > SLOW_FOR:
                 if window < SLOWEST * SLOW_FOR:
                     raise Unreachable('%s: too slow, %d bytes in %d s' % (url, window, SLOW_FOR))
-                window, since = 0, time.time()
+                window, since = 0, time.monotonic()
     if total is not None and have < total:
         raise OSError('the connection ended after %d of %d bytes' % (have, total))
 
@@ -174,7 +174,7 @@ def _run(command, folder, title):
 
 
 def _wait(process, title):
-    start = time.time()
+    start = time.monotonic()
     with progress.bar(title, unit='s') as step:
         while True:
             try:
@@ -182,7 +182,7 @@ def _wait(process, title):
                 return
             except subprocess.TimeoutExpired:
                 step(1)
-                if time.time() - start > TOOL_TIMEOUT:
+                if time.monotonic() - start > TOOL_TIMEOUT:
                     raise Unreachable('%s: no end after %d s' % (title, TOOL_TIMEOUT))
 
 
