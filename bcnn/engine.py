@@ -174,16 +174,23 @@ def _check_fit(net, weights, extra_ok):
 
 def weight_shapes(weights):
     """The shapes of the blobs of each layer in a caffemodel file, old (V1) format or new."""
+    if os.path.getsize(weights) >= 1 << 31:  # protobuf's own limit
+        raise UserError('%s: not a caffemodel, which has less than 2 GB' % weights)
     try:
-        with open(weights, 'rb') as file:
-            model = parse_bytes(caffe_pb2.NetParameter(), file.read())
-    except ValueError:
+        # In a child, because protobuf writes what it dislikes to stderr.
+        shapes = _shapes(weights) if _opened else call(_shapes, weights)
+    except (ValueError, CaffeError, MemoryError):
         raise UserError('%s: not a caffemodel, or damaged' % weights)
-    shapes = {layer.name: [_shape(blob) for blob in layer.blobs]
-              for layer in list(model.layer) + list(model.layers) if layer.blobs}
     if not shapes:
         raise UserError('%s: no weights in this file; is it a caffemodel?' % weights)
     return shapes
+
+
+def _shapes(weights):
+    with open(weights, 'rb') as file:
+        model = parse_bytes(caffe_pb2.NetParameter(), file.read())
+    return {layer.name: [_shape(blob) for blob in layer.blobs]
+            for layer in list(model.layer) + list(model.layers) if layer.blobs}
 
 
 def parse_bytes(message, data):
@@ -223,6 +230,16 @@ def require_file(path):
         raise UserError('%s: no such file' % path)
 
 
+def _require_text(path):
+    """Refuse bytes that are no text: Caffe takes them as names, which Python then cannot read."""
+    try:
+        with open(path, encoding='utf-8') as file:
+            for _ in file:
+                pass
+    except UnicodeDecodeError as error:
+        raise UserError('%s: not a prototxt (Invalid text: %s)' % (path, error))
+
+
 def _name(net):
     if hasattr(net, 'DESCRIPTOR'):
         return getattr(net, 'name', '') or type(net).__name__
@@ -234,6 +251,7 @@ def _as_file(net):
     """The path of a prototxt file with `net` in it: Caffe reads nets from files only."""
     if not hasattr(net, 'DESCRIPTOR'):
         require_file(net)
+        _require_text(net)
         yield os.fspath(net)
         return
     with tempfile.NamedTemporaryFile('w', suffix='.prototxt') as file:

@@ -220,10 +220,10 @@ def divergence(run, record):
     """What to say of a run that diverged."""
     last = runs.stored(run)
     kept = 'its last good snapshot is %s' % last[-1][2] if last else 'before its first snapshot'
-    return ('%s: diverged at iteration %d (loss %s), %s. Likely causes: images that are not prepared as the net needs '
+    return ('%s: diverged at iteration %s (loss %s), %s. Likely causes: images that are not prepared as the net needs '
             'them (raw CIFAR-10 instead of the whitened set), or a learning rate that is too high. Remove the folder '
             'to start anew'
-            % (run, record['iteration'], record['loss'], kept))
+            % (run, record.get('iteration'), record.get('loss'), kept))
 
 
 # --- data, solvers and weights of a stage ------------------------------------------------------

@@ -11,6 +11,7 @@ from collections import OrderedDict, namedtuple
 
 from .errors import UserError
 
+MOST = 1 << 53  # the largest whole number: what a float holds exactly, so that any tool reads it right
 # Kinds of values; a question mark allows an empty one.
 KINDS = {'text': str, 'int': int, 'float': float}
 
@@ -154,7 +155,7 @@ def _value(name, kind, cell):
         raise ValueError('%s is empty' % name)
     try:
         value = KINDS[kind.rstrip('?')](cell)
-        if isinstance(value, float) and value - value != 0:
+        if isinstance(value, float) and value - value != 0 or isinstance(value, int) and abs(value) > MOST:
             raise ValueError
     except ValueError:
         raise ValueError('%s is %r, not a %s'

@@ -26,11 +26,10 @@ import socket
 import subprocess
 import time
 import zipfile
-import zlib
 
 import numpy as np
 
-from . import files
+from . import children, files
 from .errors import UserError
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -38,6 +37,7 @@ RUNS = os.path.join(ROOT, 'runs')
 FINAL = 'final.caffemodel'
 CONFIG, PROVENANCE, CURVE, STATUS = 'config.json', 'provenance.json', 'curve.csv', 'status.json'
 DIVERGED, DONE, LOCK, CHECKSUMS = 'diverged.json', 'done.json', 'lock', 'checksums.json'
+MAX_JSON = 64 << 20  # bytes: no record of ours comes near
 SNAPSHOTS, STATE = 'snapshots', 'state.json'
 SNAPSHOT = re.compile(r'stage(\d+)-(\d{8,})$')
 
@@ -132,13 +132,16 @@ def read_json(path):
     """The dictionary in a JSON file of ours, None where there is no file; one line if it is damaged."""
     try:
         with open(path) as file:
-            found = json.load(file)
+            text = file.read(MAX_JSON + 1)
+        if len(text) > MAX_JSON:
+            raise ValueError('too large')
+        found = json.loads(text)
         if isinstance(found, dict):
             return found
         raise ValueError('not an object')
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError('%s: damaged (%s): remove its folder to start anew' % (path, error))
 
 
@@ -160,11 +163,17 @@ def write_arrays(path, arrays):
 def read_arrays(path, advice):
     """{name: array} of an .npz file of ours; one line with the advice if it is damaged."""
     try:
-        zipfile.ZipFile(path).close()  # numpy's own attempt at a damaged file leaves a traceback behind
+        with zipfile.ZipFile(path) as packed:  # numpy's own attempt at a damaged file leaves a traceback behind
+            size = sum(part.file_size for part in packed.infolist())
+        if size > (children.memory_limit() or size):
+            raise ValueError('it unpacks to %d MB, more than the memory here' % (size >> 20))
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError('%s: not readable (%s): %s' % (path, ' '.join(str(error).split()), advice))
+    except FileNotFoundError:
+        raise UserError('%s: no such file: %s' % (path, advice))
+    except Exception as error:  # zipfile, zlib and numpy raise many kinds on damaged files
+        raise UserError('%s: not readable (%s): %s'
+                        % (path, ' '.join(str(error).split()) or type(error).__name__, advice))
 
 
 def provenance(about):

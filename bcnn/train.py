@@ -34,8 +34,7 @@ def of_paper(net, dataset=None, fraction=None, data=sets.DATA, limit=None):
     checksums = OrderedDict()
     for split, path in (('train', train), ('test', test)):
         name = os.path.basename(os.path.dirname(path))
-        sets.require(name, data)
-        checksums[split] = sets.manifest(name, data)['splits'][split]['sha256']
+        checksums[split] = sets.checksum(name, split, data)
     source = images.open_images(test, images.Transform(entry.data.scale or 1.0, None, entry.data.crop))
     if limit is not None and not 1 <= limit <= source.count:
         raise UserError('%s has %d images: --test-limit %d is not possible' % (test, source.count, limit))
@@ -165,6 +164,9 @@ def _settle(task, settings, folder):
     different = runs.differences(dict(theirs, iterations=None), dict(mine, iterations=None))
     if different:
         raise UserError('%s holds another run (%s): choose another --out' % (folder, '; '.join(different)))
+    targets = theirs.get('iterations')
+    if not isinstance(targets, list) or [type(n) for n in targets] != [int] * len(mine['iterations']):
+        raise UserError('%s: damaged (iterations): remove its folder to start anew' % path)
     diverged = runs.read_json(os.path.join(folder, runs.DIVERGED))
     if diverged:
         raise loop.Diverged(loop.divergence(folder, diverged))

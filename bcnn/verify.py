@@ -137,7 +137,7 @@ def _data(folder, config, data):
         if found is None:
             yield Finding(where, UNKNOWN, 'not here, so the %s data of %s cannot be compared' % (split, folder))
             continue
-        here = found['splits'][split]['sha256']
+        here = sets.checksum(name, split, data)
         yield _judge(where, here == config['data'][split], 'the %s data that %s names' % (split, folder),
                      'not the %s data that %s names: SHA-256 %s..., there %s...'
                      % (split, folder, here[:12], str(config['data'][split])[:12]))

@@ -107,10 +107,12 @@ def _write(file, chunk, path):
 
 
 class _WebOnly(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to http and https only."""
+    """Follows redirects to http and https only, and from https to https only."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
-        if not newurl.lower().startswith(('http://', 'https://')):
+        # From https to http is a step down that somebody on the way may have asked for.
+        allowed = ('https://',) if req.full_url.lower().startswith('https:') else ('http://', 'https://')
+        if not newurl.lower().startswith(allowed):
             raise Unreachable('%s: refused, it redirects to %s' % (req.full_url, newurl.split(':')[0] + ':'))
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
