@@ -37,8 +37,8 @@ def prepare(threads=None):
     for variable in THREADS:
         if threads:
             os.environ[variable] = str(threads)
-        else:
-            os.environ.setdefault(variable, '1')
+        elif not os.environ.get(variable, '').isdigit():  # not set, or to something that is no number
+            os.environ[variable] = '1'
     name = kernel()
     if name:
         os.environ.setdefault('OPENBLAS_CORETYPE', name)

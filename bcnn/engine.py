@@ -189,6 +189,8 @@ def weight_shapes(weights):
 def _shapes(weights):
     with open(weights, 'rb') as file:
         model = parse_bytes(caffe_pb2.NetParameter(), file.read())
+    if any(isinstance(layer.name, bytes) for layer in list(model.layer) + list(model.layers)):
+        raise ValueError('a name that is no text')  # which protobuf hands out as bytes
     return {layer.name: [_shape(blob) for blob in layer.blobs]
             for layer in list(model.layer) + list(model.layers) if layer.blobs}
 

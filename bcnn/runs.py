@@ -171,6 +171,8 @@ def read_arrays(path, advice):
             return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise UserError('%s: no such file: %s' % (path, advice))
+    except UserError:
+        raise
     except Exception as error:  # zipfile, zlib and numpy raise many kinds on damaged files
         raise UserError('%s: not readable (%s): %s'
                         % (path, ' '.join(str(error).split()) or type(error).__name__, advice))

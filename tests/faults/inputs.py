@@ -24,7 +24,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import mutate  # noqa: E402
 import report  # noqa: E402
+from commandlines import COMMANDS  # noqa: E402
 from formats import FORMATS, UserError  # noqa: E402
+
+ALL = dict(FORMATS, **COMMANDS)
 
 SECONDS = 60          # no case may take longer (the machine may be busy)
 MEMORY = 3 << 30      # bytes, of this process and of each child
@@ -124,7 +127,7 @@ def hold(name, seed, cases, deadline, keep):
     rng, row = random.Random('%s %d' % (name, seed)), report.new_row('input', name, 'damaged and hostile files', seed)
     begin, problems = time.monotonic(), {}
     with tempfile.TemporaryDirectory(prefix='bcnn-inputs-') as place:
-        reader = FORMATS[name](os.path.join(place, 'here'))
+        reader = ALL[name](os.path.join(place, 'here'))
         for sample in reader.samples:  # whole files are taken, or refused for a reason, but never a problem
             judge(row, problems, reader, sample, keep)
         while row['cases'] < cases and time.monotonic() < deadline:
@@ -168,14 +171,14 @@ def make_parser():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--minutes', type=float, default=30, help='shared by the formats (default 30)')
     parser.add_argument('--cases', type=int, default=1000000, help='of each format, at most')
-    parser.add_argument('--formats', help='names separated by semicolons (default: all): %s' % '; '.join(FORMATS))
+    parser.add_argument('--formats', help='names separated by semicolons (default: all): %s' % '; '.join(ALL))
     parser.add_argument('--keep', metavar='DIR', help='store the first file of each kind of problem here')
     parser.add_argument('--report', metavar='CSV', help='put the counts into this table')
     return parser
 
 
 def main(args):
-    names = args.formats.split(';') if args.formats else list(FORMATS)
+    names = args.formats.split(';') if args.formats else list(ALL)
     rows = run(names, args.seed, args.minutes, args.cases, args.keep)
     if args.report:
         report.store(args.report, rows)
