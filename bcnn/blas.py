@@ -50,7 +50,10 @@ def loaded():
         path, name = find(maps.read())
     if name != 'openblas':
         return name, None
-    library = ctypes.CDLL(path)
+    try:
+        library = ctypes.CDLL(path)
+    except OSError:  # the prefix was made anew while this process runs: its files are gone, the library works on
+        return name, None
     library.openblas_get_corename.restype = ctypes.c_char_p
     return name, library.openblas_get_corename().decode()
 

@@ -15,6 +15,8 @@ from . import blas
 
 # 2: errors only; fatal messages are printed in any case.
 os.environ.setdefault('GLOG_minloglevel', '2')
+# For `caffe` commands that we start: else glog keeps logs, for ever, under names in /tmp that anybody can foresee.
+os.environ.setdefault('GLOG_logtostderr', '1')
 blas.prepare()
 
 import caffe  # noqa: E402

@@ -246,6 +246,7 @@ wrapper() {             # prints bin/TOOL: the prefix is closed to Python settin
 # made by tools/setup.sh
 here=\$(dirname -- "\$(dirname -- "\$(readlink -f -- "\$0")")")
 unset PYTHONHOME PYTHONPATH
+export GLOG_logtostderr="\${GLOG_logtostderr:-1}"    # no log files with foreseeable names in /tmp
 PYTHONNOUSERSITE=1 exec "\$here/usr/bin/$1" "\$@"
 END
 }
