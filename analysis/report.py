@@ -13,6 +13,7 @@ import reliability
 import report_commands
 import report_numbers
 import risk_coverage
+import robustness
 import style
 import uncertain_images
 
@@ -42,7 +43,7 @@ def build(tables, pictures):
     parts = [summary(tables, found), general()]
     for experiment, module in (('fig2', fig2), ('fig3', fig3), ('table1', None), ('fig4', fig4)):
         parts.append(section(tables, experiment, module, found, pictures))
-    parts += [extras(tables, pictures), not_run(tables), provenance(tables)]
+    parts += [extras(tables, pictures), not_run(tables), robustness.section(tables), provenance(tables)]
     return page.whole('\n'.join(parts))
 
 

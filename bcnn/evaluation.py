@@ -73,8 +73,8 @@ def run(job, settings, folder, jobs=1):
         try:
             result = assemble(folder, settings.repeats)
         except (KeyError, ValueError, IndexError, TypeError) as error:
-            raise UserError('%s: its blocks do not fit together (%s): tools/verify.py says which; remove that and run again'
-                            % (folder, ' '.join(str(error).split())))
+            raise UserError('%s: its blocks do not fit together (%s): tools/verify.py says which; remove that and run '
+                            'again' % (folder, ' '.join(str(error).split())))
         blocks = [name for name in os.listdir(os.path.join(folder, 'blocks')) if name.endswith('.npz')]
         runs.write_checksums(folder, [runs.CONFIG] + [os.path.join('blocks', name) for name in blocks])
         runs.write_json(os.path.join(folder, 'result.json'), result)

@@ -185,7 +185,8 @@ def provenance(about):
     """
     commit = _git('rev-parse', 'HEAD') or None
     modified = bool(_git('status', '--porcelain', '--untracked-files=no')) if commit else None
-    return dict({name: value for name, value in about.items() if name != 'caffe_path'}, commit=commit, modified=modified)
+    kept = {name: value for name, value in about.items() if name != 'caffe_path'}
+    return dict(kept, commit=commit, modified=modified)
 
 
 def _git(*words):

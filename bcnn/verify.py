@@ -6,7 +6,6 @@ give; rows of the tables that contradict each other or the run they came from. W
 find: raw sums and everything derived from them changed together, consistently.
 """
 
-import hashlib
 import os
 import re
 import tempfile
@@ -14,7 +13,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from . import curve, engine, evaluation, files, images, nets, record, results, runs, snapshots
+from . import curve, evaluation, images, nets, record, results, runs, snapshots
 from .data import sets, table
 from .errors import UserError
 
@@ -59,7 +58,8 @@ def _guarded(folder, data):
     """The Findings of one folder; what cannot even be read is one too."""
     try:
         config = runs.read_json(os.path.join(folder, runs.CONFIG))
-        for finding in evaluation_folder(folder, config, data) if 'mc_net' in config else run_folder(folder, config, data):
+        look = evaluation_folder if 'mc_net' in config else run_folder
+        for finding in look(folder, config, data):
             yield finding
     except UserError as error:
         yield Finding(folder, WRONG, str(error))
@@ -97,7 +97,7 @@ def _listed(folder):
         if not os.path.exists(place):
             yield Finding(place, WRONG, 'missing, but listed in %s' % runs.CHECKSUMS)
         elif runs.sha256(place) != digest:
-            yield Finding(place, WRONG, 'changed since it was written: its SHA-256 is not the one in %s' % runs.CHECKSUMS)
+            yield Finding(place, WRONG, 'changed since it was written: not the SHA-256 in %s' % runs.CHECKSUMS)
     yield Finding(path, OK, '%d files as listed' % len(listed))
 
 
@@ -152,7 +152,8 @@ def _curve(folder, config):
             return Finding(path, WRONG, 'iteration %d: %s errors of %s images, config.json has %d'
                            % (row.iteration, counts, row.n, config['test_images']))
         if row.mc_errors and int(row.T) != config['T']:
-            return Finding(path, WRONG, 'iteration %d: T is %s, config.json has %s' % (row.iteration, row.T, config['T']))
+            return Finding(path, WRONG, 'iteration %d: T is %s, config.json has %s'
+                           % (row.iteration, row.T, config['T']))
     places = [(row.stage, row.iteration) for row in rows]
     if places != sorted(set(places)) or any(iteration > config['iterations'][stage - 1] for stage, iteration in places):
         return Finding(path, WRONG, 'iterations out of order, or beyond those of config.json')
@@ -179,8 +180,9 @@ def evaluation_folder(folder, config, data):
     if result is None:
         yield Finding(folder, UNKNOWN, 'not complete yet: no result to check')
         return
-    yield _judge(os.path.join(folder, 'result.json'), not runs.differences(result['config'], config), 'of this config.json',
-                 'of another config.json: %s' % '; '.join(runs.differences(result['config'], config)))
+    different = runs.differences(result['config'], config)
+    yield _judge(os.path.join(folder, 'result.json'), not different, 'of this config.json',
+                 'of another config.json: %s' % '; '.join(different))
     for finding in _derived(folder, result):
         yield finding
 
@@ -353,7 +355,8 @@ def _crossed(folder, rows):
             yield Finding(results.path(folder, name), WRONG, '%s: %s' % (what, problem))
         yield Finding(results.path(folder, 'evaluations'), OK, '%s agrees with the other tables' % what)
     for config in sorted(set(row['config'] for name in ('curves', 'evaluations') for row in rows[name]) - described):
-        yield Finding(results.path(folder, 'provenance'), UNKNOWN, 'no row for config %s: record its run again' % config)
+        yield Finding(results.path(folder, 'provenance'), UNKNOWN,
+                      'no row for config %s: record its run again' % config)
 
 
 def _row_problems(row, key, parts, standard):
@@ -384,7 +387,8 @@ def _calibration_problems(row, bins):
     if count != row['n']:
         yield '%d images in the bins, evaluations.csv has %d' % (count, row['n'])
         return
-    ece = sum(part['count'] * abs(part['confidence'] - part['accuracy']) for part in bins if part['count']) / float(count)
+    gaps = [part['count'] * abs(part['confidence'] - part['accuracy']) for part in bins if part['count']]
+    ece = sum(gaps) / float(count)
     if abs(ece - row['ece']) > 1e-4:
         yield 'the bins give a calibration error of %.6g, evaluations.csv has %.6g' % (ece, row['ece'])
 
@@ -399,8 +403,10 @@ def _against_runs(folder, rows, place):
     recorded = {name: {results.key_of(results.TABLES[name], row): row for row in rows[name]} for name in rows}
     seen = set()
     for run in found:
-        clashes = [clash for name in run.rows for row in run.rows[name] for clash in record._clash(name, row, recorded[name])]
+        clashes = [clash for name in run.rows for row in run.rows[name]
+                   for clash in record._clash(name, row, recorded[name])]
         seen.update(row['config'] for name in run.rows for row in run.rows[name])
-        yield _judge(run.folder, not clashes, 'what is recorded of it', 'not what is recorded of it: %s' % '; '.join(clashes[:2]))
+        yield _judge(run.folder, not clashes, 'what is recorded of it',
+                     'not what is recorded of it: %s' % '; '.join(clashes[:2]))
     for config in sorted(set(row['config'] for name in ('curves', 'evaluations') for row in rows[name]) - seen):
         yield Finding(folder, UNKNOWN, 'config %s: its run is not below %s' % (config, os.path.relpath(place)))
