@@ -41,7 +41,7 @@ FROM gpu-base AS gpu
 WORKDIR /bcnn
 COPY . /bcnn
 RUN useradd --create-home --uid 1000 bcnn && mkdir -p runs data && chmod -R a+rwX runs data analysis
-ENV MPLCONFIGDIR=/tmp/matplotlib BCNN_DOWNLOADS=/bcnn/data/downloads
+ENV MPLCONFIGDIR=/tmp/matplotlib BCNN_DOWNLOADS=/bcnn/data/downloads GLOG_logtostderr=1
 VOLUME ["/bcnn/runs", "/bcnn/data"]
 USER bcnn
 CMD ["tools/run_all.sh"]
@@ -50,7 +50,7 @@ FROM cpu-base AS cpu
 WORKDIR /bcnn
 COPY . /bcnn
 RUN useradd --create-home --uid 1000 bcnn && mkdir -p runs data && chmod -R a+rwX runs data analysis
-ENV MPLCONFIGDIR=/tmp/matplotlib BCNN_DOWNLOADS=/bcnn/data/downloads
+ENV MPLCONFIGDIR=/tmp/matplotlib BCNN_DOWNLOADS=/bcnn/data/downloads GLOG_logtostderr=1
 VOLUME ["/bcnn/runs", "/bcnn/data"]
 USER bcnn
 RUN python tools/check_caffe.py --blas openblas

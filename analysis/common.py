@@ -5,6 +5,7 @@ the columns of the results, which are plain Python.
 """
 
 import argparse
+import glob
 import os
 import subprocess
 import sys
@@ -239,6 +240,9 @@ def start(text, make, argv=None):
         sys.exit(_fail(name, error))
     except OSError as error:
         sys.exit(_fail(name, '%s: %s' % (error.filename, error.strerror) if error.filename else error))
+    except KeyboardInterrupt:
+        _fail(name, 'interrupted')
+        sys.exit(130)
     sys.exit(0)
 
 
@@ -248,10 +252,24 @@ def _fail(name, problem):
 
 
 def write(path, data):
-    """Writes text or bytes beside the place and renames; gives the path."""
+    """Writes text or bytes beside the place and renames; gives the path. Leaves nothing else behind."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    _sweep(path)
     part = '%s.%d.part' % (path, os.getpid())
-    with open(part, 'wb') as file:
-        file.write(data if isinstance(data, bytes) else data.encode('utf-8'))
-    os.replace(part, path)
+    try:
+        with open(part, 'wb') as file:
+            file.write(data if isinstance(data, bytes) else data.encode('utf-8'))
+        os.replace(part, path)
+    except BaseException:  # a full disk, Ctrl-C
+        if os.path.exists(part):
+            os.remove(part)
+        raise
     return path
+
+
+def _sweep(path):
+    """Removes what killed writers of this file left; where there is no /proc nobody can tell who still writes."""
+    for left in glob.glob(glob.escape(path) + '.*.part') if os.path.isdir('/proc/self') else ():
+        writer = left.split('.')[-2]
+        if writer.isdigit() and not os.path.isdir('/proc/' + writer):
+            os.remove(left)

@@ -9,7 +9,8 @@ MARKS = {'reproduced': (u'\u2713', 'yes'), 'not reproduced': (u'\u2717', 'no'), 
          'not run at this scale': (u'\u2026', 'open')}
 PARTS = (('summary', 'Summary'), ('general', 'Set-up'), ('fig2', 'Figure 2'), ('fig3', 'Figure 3'),
          ('table1', 'Table 1'), ('fig4', 'Figure 4'),
-         ('uncertainty', 'Uncertainty'), ('speed', 'Speed'), ('not-run', 'Not run'), ('provenance', 'Provenance'))
+         ('uncertainty', 'Uncertainty'), ('speed', 'Speed'), ('not-run', 'Not run'), ('faults', 'Faults'),
+         ('provenance', 'Provenance'))
 
 CSS = '''
 :root { color-scheme: light; }

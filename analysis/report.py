@@ -16,6 +16,7 @@ import report_commands
 import report_numbers
 import report_speed
 import risk_coverage
+import robustness
 import style
 import uncertain_images
 
@@ -44,7 +45,8 @@ def build(tables, pictures):
     parts = [summary(tables, found), general()]
     for experiment, module in (('fig2', fig2), ('fig3', fig3), ('table1', None), ('fig4', fig4)):
         parts.append(section(tables, experiment, module, found, pictures))
-    parts += [extras(tables, pictures), report_speed.section(tables, pictures), not_run(tables), provenance(tables)]
+    parts += [extras(tables, pictures), report_speed.section(tables, pictures), not_run(tables),
+              robustness.section(tables), provenance(tables)]
     return page.whole('\n'.join(parts))
 
 

@@ -37,8 +37,8 @@ def prepare(threads=None):
     for variable in THREADS:
         if threads:
             os.environ[variable] = str(threads)
-        else:
-            os.environ.setdefault(variable, '1')
+        elif not os.environ.get(variable, '').isdigit():  # not set, or to something that is no number
+            os.environ[variable] = '1'
     name = kernel()
     if name:
         os.environ.setdefault('OPENBLAS_CORETYPE', name)
@@ -50,7 +50,10 @@ def loaded():
         path, name = find(maps.read())
     if name != 'openblas':
         return name, None
-    library = ctypes.CDLL(path)
+    try:
+        library = ctypes.CDLL(path)
+    except OSError:  # the prefix was made anew while this process runs: its files are gone, the library works on
+        return name, None
     library.openblas_get_corename.restype = ctypes.c_char_p
     return name, library.openblas_get_corename().decode()
 

@@ -10,7 +10,7 @@ def evaluate(args):
     """Do what tools/mc_eval.py was asked for and print the result."""
     without = args.standard_only or args.net == 'lenet_none' and args.T is None
     common = dict(limit=args.limit, crops=args.crops, standard_only=without)
-    if args.net:
+    if args.net is not None:
         job = jobs.of_paper(args.net, args.dataset, args.weights, args.training_seed, args.data, **common)
     else:
         job = jobs.of_prototxt(args.prototxt, args.weights, args.data, shape_of(args.shape), args.output, **common)

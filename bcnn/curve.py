@@ -85,9 +85,19 @@ def read(path):
             lines = list(csv.reader(file))
         if tuple(lines[0]) != COLUMNS:
             raise ValueError('columns %s' % ','.join(lines[0]))
-        return [Row(int(line[0]), int(line[1]), *line[2:]) for line in lines[1:]]
-    except (ValueError, IndexError, TypeError) as error:
+        return [_parsed(line) for line in lines[1:]]
+    except (ValueError, IndexError, TypeError, csv.Error) as error:
         raise UserError('%s: not a curve of this version (%s): move it away' % (path, error))
+
+
+def _parsed(line):
+    """The Row of a line; refuses what is no number."""
+    found = Row(int(line[0]), int(line[1]), *line[2:])
+    for cell in found[2:4] + tuple(cell or '0' for cell in found[4:7]) + (found.T or '0',):
+        float(cell)
+    if not all(cell.isdigit() for cell in found[4:7] + (found.T,) if cell) or not 0 < int(found.n) < 1 << 53:
+        raise ValueError('%s is no measurement' % ','.join(line))
+    return found
 
 
 def row(stage, iteration, lr, losses, errors, n, T):

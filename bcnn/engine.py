@@ -1,29 +1,22 @@
 """The door to Caffe: the only module that imports it.
 
-Caffe ends the whole process on bad input (glog's FATAL), which Python cannot catch. So
-what may fail runs in a forked child first (`call`), and its last words come back as a
-CaffeError with one line. The environment is set before the import, because OpenBLAS and
-glog read it only once.
+Caffe ends the whole process on bad input, so what may fail runs in a forked child first
+(bcnn.children), with a limit on its memory. The environment is set before the import, because
+OpenBLAS and glog read it only once.
 """
 
 import contextlib
-import ctypes
-import faulthandler
-import itertools
-import multiprocessing
-import multiprocessing.connection
 import os
-import re
-import signal
 import sys
 import tempfile
-import traceback
 import warnings
 
 from . import blas
 
 # 2: errors only; fatal messages are printed in any case.
 os.environ.setdefault('GLOG_minloglevel', '2')
+# For `caffe` commands that we start: else glog keeps logs, for ever, under names in /tmp that anybody can foresee.
+os.environ.setdefault('GLOG_logtostderr', '1')
 blas.prepare()
 
 import caffe  # noqa: E402
@@ -32,188 +25,11 @@ from caffe.proto import caffe_pb2  # noqa: E402,F401
 from google.protobuf import text_format  # noqa: E402
 from google.protobuf.message import DecodeError  # noqa: E402
 
+from . import children  # noqa: E402
+from .children import SIGNALS, call, last_words, work  # noqa: E402,F401  (for those who use Caffe)
 from .errors import CaffeError, UserError  # noqa: E402
 
 TRAIN, TEST = caffe.TRAIN, caffe.TEST
-
-
-# --- child processes that Caffe may abort --------------------------------------------------
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)  # passed on to children
-
-
-def call(function, *args):
-    """What function(*args) returns, computed in a forked child; raises what it raises.
-
-    An abort of Caffe's, or any other death of the child, becomes a CaffeError here. SIGINT
-    and SIGTERM are passed on, so that a child that handles them ends in its own way, and a
-    killed parent takes its children along.
-    """
-    for _, result in work(lambda: lambda _: function(*args), [None], jobs=1):
-        return result
-
-
-def work(make, tasks, jobs):
-    """Yield (task, result) as they come: make() in each of `jobs` children gives a function to do tasks with.
-
-    Each task goes to the next child that is free. Errors are raised here as in `call`, and
-    end the other children.
-    """
-    tasks = iter(tasks)
-    children = []
-    with _signals_passed_to(children) as signals:
-        try:
-            for _ in range(jobs):
-                children.append(_Child(make))
-            idle, busy = list(children), {}
-            while True:
-                for number in signals:  # nothing new is begun after one
-                    _raise_death(-number, '')
-                for task in itertools.islice(tasks, len(idle)):
-                    child = idle.pop()
-                    with contextlib.suppress(ConnectionError):  # it died: receive() tells why
-                        child.pipe.send((task,))
-                    busy[child.pipe] = child, task
-                if not busy:
-                    return
-                for pipe in multiprocessing.connection.wait(list(busy)):
-                    child, task = busy.pop(pipe)
-                    yield task, child.receive()
-                    idle.append(child)
-        finally:
-            for child in children:
-                child.end()
-
-
-class _Child:
-    """A forked process that does one task after another; what Caffe says on dying is kept in a file."""
-
-    def __init__(self, make):
-        context = multiprocessing.get_context('fork')
-        self.log = tempfile.TemporaryFile()
-        self.pipe, inner = context.Pipe()
-        self.process = context.Process(target=_serve, args=(inner, self.pipe, self.log.fileno(), os.getpid(), make))
-        # A signal for a child that has no handlers of its own yet waits for them: Python forgets
-        # those that come before a fork is complete.
-        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        try:
-            self.process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
-        inner.close()
-
-    def receive(self):
-        """The result of the task in hand; raises what went wrong."""
-        try:
-            result, error, trace = self.pipe.recv()
-        except (EOFError, ConnectionError):  # a reset where it died with its task unread
-            self.process.join()
-            self.log.seek(0)
-            _raise_death(self.process.exitcode, self.log.read().decode('utf-8', 'replace'))
-        if error is not None:
-            raise error from RuntimeError('in the Caffe process:\n' + trace)
-        return result
-
-    def end(self):
-        with contextlib.suppress(OSError):
-            self.pipe.send(())  # an idle child ends by itself
-        if not multiprocessing.connection.wait([self.process.sentinel], timeout=0.2):
-            os.kill(self.process.pid, signal.SIGKILL)
-        self.process.join()
-        self.pipe.close()
-        self.log.close()
-
-
-def _serve(pipe, parents_end, log, parent, make):
-    """A child's whole life: a function from make(), then tasks from the pipe and results into it."""
-    _die_with(parent)
-    parents_end.close()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # Python's messages (progress bars) keep the real stderr; what Caffe's C++ code
-    # writes to file descriptor 2 goes to the log.
-    sys.stderr = os.fdopen(os.dup(2), 'w', 1)
-    os.dup2(log, 2)
-    faulthandler.disable()  # pytest's; the log has the cause
-    function = None
-    try:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        for task in iter(pipe.recv, ()):
-            try:
-                function = function or make()
-                outcome = function(*task), None, ''
-            except BaseException as error:  # KeyboardInterrupt and SystemExit travel too
-                outcome = None, error, traceback.format_exc()
-            try:
-                pipe.send(outcome)
-            except Exception as error:  # a result or an exception that cannot be pickled
-                stuck = RuntimeError('%r cannot leave the Caffe process: %s' % (outcome[:2], error))
-                pipe.send((None, stuck, outcome[2]))
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-    except (EOFError, OSError):
-        pass  # the parent has gone, or is going
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(0)  # no destructors: Caffe's are neither needed nor safe after a fork
-
-
-def _die_with(parent):
-    """Ask the kernel to kill this process when its parent dies, even by kill -9."""
-    PR_SET_PDEATHSIG = 1
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the request
-        os._exit(1)
-
-
-@contextlib.contextmanager
-def _signals_passed_to(children):
-    signals = []
-
-    def forward(number, _frame):
-        signals.append(number)
-        for child in children:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child.process.pid, number)
-
-    try:
-        old = {number: signal.signal(number, forward) for number in SIGNALS}
-    except ValueError:  # not the main thread, which alone gets signals
-        old = {}
-    try:
-        yield signals
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
-
-
-def _raise_death(exitcode, log):
-    """Raise what an aborted child's exit code and log amount to."""
-    if exitcode == -signal.SIGINT:
-        raise KeyboardInterrupt
-    if exitcode == -signal.SIGTERM:
-        raise SystemExit(128 + signal.SIGTERM)
-    if exitcode == -signal.SIGKILL:
-        raise CaffeError('the Caffe process was killed (signal 9), most often because memory ran out')
-    message = last_words(log)
-    if message:
-        raise CaffeError(message)
-    how = 'by signal %d' % -exitcode if exitcode < 0 else 'with exit code %d' % exitcode
-    raise CaffeError('the Caffe process ended %s without a message' % how)
-
-
-def last_words(log):
-    """The cause of an abort, from what glog and protobuf wrote, in one line ('' if none)."""
-    for pattern in (r'\[libprotobuf (?:ERROR|FATAL) [^\]]*\] ([^\n]*)',     # says more than the abort it leads to
-                    r'^F\d{4} [^\]]*\] (.*?)(?=^\*\*\* |\Z)',
-                    r'what\(\):\s*([^\n]*)'):
-        match = re.search(pattern, log, re.MULTILINE | re.DOTALL)
-        if match:
-            return ' '.join(match.group(1).split())
-    return ''
 
 
 # --- device, seed ------------------------------------------------------------------------
@@ -244,6 +60,7 @@ _opened = set()  # the GPUs that this process has opened
 
 
 def _open_gpu(gpu):
+    children.lift_memory_limit()
     _opened.add(gpu)
     caffe.set_device(gpu)
     caffe.set_mode_gpu()
@@ -303,6 +120,8 @@ def _try(name, load, *args):
         return
     try:
         call(_forget, load, *args)
+    except MemoryError:
+        raise UserError('%s: %s' % (name, children.out_of_memory('')))
     except (CaffeError, RuntimeError) as error:
         raise UserError('%s: %s' % (name, ' '.join(str(error).split())))
 
@@ -319,7 +138,7 @@ def _blame(path, phase):
                                              input_shape=net.input_shape)) as start:
             try:
                 call(_forget, caffe.Net, start, phase)
-            except (CaffeError, RuntimeError):
+            except (CaffeError, RuntimeError, MemoryError):
                 return False
             return True
 
@@ -357,16 +176,25 @@ def _check_fit(net, weights, extra_ok):
 
 def weight_shapes(weights):
     """The shapes of the blobs of each layer in a caffemodel file, old (V1) format or new."""
+    if os.path.getsize(weights) >= 1 << 31:  # protobuf's own limit
+        raise UserError('%s: not a caffemodel, which has less than 2 GB' % weights)
     try:
-        with open(weights, 'rb') as file:
-            model = parse_bytes(caffe_pb2.NetParameter(), file.read())
-    except ValueError:
+        # In a child, because protobuf writes what it dislikes to stderr.
+        shapes = _shapes(weights) if _opened else call(_shapes, weights)
+    except (ValueError, CaffeError, MemoryError):
         raise UserError('%s: not a caffemodel, or damaged' % weights)
-    shapes = {layer.name: [_shape(blob) for blob in layer.blobs]
-              for layer in list(model.layer) + list(model.layers) if layer.blobs}
     if not shapes:
         raise UserError('%s: no weights in this file; is it a caffemodel?' % weights)
     return shapes
+
+
+def _shapes(weights):
+    with open(weights, 'rb') as file:
+        model = parse_bytes(caffe_pb2.NetParameter(), file.read())
+    if any(isinstance(layer.name, bytes) for layer in list(model.layer) + list(model.layers)):
+        raise ValueError('a name that is no text')  # which protobuf hands out as bytes
+    return {layer.name: [_shape(blob) for blob in layer.blobs]
+            for layer in list(model.layer) + list(model.layers) if layer.blobs}
 
 
 def parse_bytes(message, data):
@@ -406,6 +234,16 @@ def require_file(path):
         raise UserError('%s: no such file' % path)
 
 
+def _require_text(path):
+    """Refuse bytes that are no text: Caffe takes them as names, which Python then cannot read."""
+    try:
+        with open(path, encoding='utf-8') as file:
+            for _ in file:
+                pass
+    except UnicodeDecodeError as error:
+        raise UserError('%s: not a prototxt (Invalid text: %s)' % (path, error))
+
+
 def _name(net):
     if hasattr(net, 'DESCRIPTOR'):
         return getattr(net, 'name', '') or type(net).__name__
@@ -417,6 +255,7 @@ def _as_file(net):
     """The path of a prototxt file with `net` in it: Caffe reads nets from files only."""
     if not hasattr(net, 'DESCRIPTOR'):
         require_file(net)
+        _require_text(net)
         yield os.fspath(net)
         return
     with tempfile.NamedTemporaryFile('w', suffix='.prototxt') as file:
@@ -430,6 +269,7 @@ def _as_file(net):
 def describe():
     """What computed a result: versions, BLAS and its threads, for records."""
     import google.protobuf
+    import lmdb
     import numpy
     return {
         'caffe': caffe.__version__,
@@ -437,6 +277,7 @@ def describe():
         'python': '%d.%d.%d' % sys.version_info[:3],
         'numpy': numpy.__version__,
         'protobuf': google.protobuf.__version__,
+        'lmdb': lmdb.__version__,
         'blas': blas.loaded()[0],
         'blas_kernel': blas.loaded()[1],
         'threads': int(os.environ['OPENBLAS_NUM_THREADS']),

@@ -9,6 +9,7 @@ interrupted. Folder of an evaluation:
     result.json   the summary
     images.npz    for every image: labels, Standard and MC predictions, uncertainty
     images.csv    the same of repetition 1, to look at
+    checksums.json of config and blocks; see tools/verify.py
 """
 
 import functools
@@ -82,7 +83,13 @@ def run(job, settings, folder, jobs=1):
             files.sweep_folder(place)
         _settle_config(job, settings, folder)
         _compute(job, settings, folder, jobs)
-        result = assemble(folder, settings.repeats)
+        try:
+            result = assemble(folder, settings.repeats)
+        except (KeyError, ValueError, IndexError, TypeError) as error:
+            raise UserError('%s: its blocks do not fit together (%s): tools/verify.py says which; remove that and run '
+                            'again' % (folder, ' '.join(str(error).split())))
+        blocks = [name for name in os.listdir(os.path.join(folder, 'blocks')) if name.endswith('.npz')]
+        runs.write_checksums(folder, [runs.CONFIG] + [os.path.join('blocks', name) for name in blocks])
         runs.write_json(os.path.join(folder, 'result.json'), result)
     return result
 
@@ -128,8 +135,13 @@ def _sha256(path):
 
 def key(job, settings):
     """A short name for the folder of an evaluation, different for different configs."""
-    digest = hashlib.sha256(json.dumps(config(job, settings), sort_keys=True).encode()).hexdigest()
-    return '%sT%d-%s' % ('adaptive-' if settings.rule else '', settings.T, digest[:8])
+    return name_of(config(job, settings))
+
+
+def name_of(about):
+    """The same, of a config as it is stored."""
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    return '%sT%d-%s' % ('adaptive-' if 'adaptive' in about else '', about['T'], digest[:8])
 
 
 def _settle_config(job, settings, folder):
@@ -162,8 +174,7 @@ def _compute(job, settings, folder, jobs):
     with progress.bar(job.name, total=sum(cost.values()), unit='passes') as step:
         for tasks in todo:
             for task, arrays in engine.work(lambda: _worker(job, settings, folder), tasks, min(jobs, len(tasks))):
-                with files.atomic(block_path(folder, *task)) as temporary, open(temporary, 'wb') as file:
-                    np.savez(file, **arrays)
+                runs.write_arrays(block_path(folder, *task), arrays)
                 step(cost[task], _running_error(counts, task, arrays, job, settings))
 
 
@@ -300,8 +311,7 @@ def assemble(folder, repeats):
         result['uncertainty_standard_error'] = _mean_errors(stored)
         if 'adaptive' in about:
             result['adaptive'] = _adaptive(sums, labels, about)
-    with files.atomic(os.path.join(folder, 'images.npz')) as temporary, open(temporary, 'wb') as file:
-        np.savez(file, **stored)
+    runs.write_arrays(os.path.join(folder, 'images.npz'), stored)
     _write_csv(os.path.join(folder, 'images.csv'), stored)
     return result
 

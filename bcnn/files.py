@@ -10,7 +10,10 @@ import fcntl
 import glob
 import os
 import shutil
+import signal
+import socket
 import tempfile
+import time
 
 from .errors import UserError
 
@@ -35,6 +38,12 @@ def atomic(path, folder=False):
         except BaseException:  # Ctrl-C too
             remove(temporary)
             raise
+
+
+def write_text(path, text):
+    """Writes a text file, whole or not at all."""
+    with atomic(path) as temporary, open(temporary, 'w', encoding='utf-8', newline='\n') as file:
+        file.write(text)
 
 
 def _beside(path, folder):
@@ -132,6 +141,9 @@ def folder(path):
 
 # --- one at a time -----------------------------------------------------------------------
 
+POLL = 0.05  # seconds between two tries at a lock
+
+
 @contextlib.contextmanager
 def lock(path, waiting=None):
     """Holds the lock file `path`; another holder is waited for, after calling waiting() once.
@@ -143,6 +155,7 @@ def lock(path, waiting=None):
     path = os.path.abspath(os.fspath(path))
     with explained(path):
         descriptor = _locked(path, waiting)
+    write_holder(descriptor)
     try:
         yield
     finally:
@@ -155,13 +168,12 @@ def _locked(path, waiting):
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            while not _try_lock(descriptor):
                 if waiting:
                     waiting()
                     waiting = None
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                wake_orphans(descriptor)
+                time.sleep(POLL)
             if _is_at(descriptor, path):
                 return descriptor
         except BaseException:
@@ -170,11 +182,76 @@ def _locked(path, waiting):
         os.close(descriptor)
 
 
+def _try_lock(descriptor):
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _is_at(descriptor, path):
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:
         return False
+
+
+# --- whose lock it is --------------------------------------------------------------------
+
+def write_holder(descriptor, text=None):
+    """Notes in a lock file that this process, on this host, holds it; '' takes the note away."""
+    text = '%d %s' % (os.getpid(), socket.gethostname()) if text is None else text
+    with contextlib.suppress(OSError):  # a full disk: the lock holds without the note
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text.encode(), 0)
+
+
+def holder(descriptor):
+    """(process id, host) that a lock file names, or None."""
+    pid, _, host = os.pread(descriptor, 300, 0).decode('utf-8', 'replace').partition(' ')
+    return (int(pid), host) if pid.isdigit() and len(pid) < 10 else None
+
+
+def alive(pid):
+    """Whether a process runs; one that is dead but not yet collected by its parent does not."""
+    return _state(pid) not in ('', 'Z', 'X')
+
+
+def _state(pid):
+    """The letter for a process's state in /proc; '' where there is none."""
+    try:
+        with open('/proc/%d/stat' % pid) as file:
+            return file.read().rsplit(')', 1)[1].split()[0]
+    except (OSError, IndexError):
+        return ''
+
+
+def wake_orphans(descriptor):
+    """Lets the stopped children of a dead holder go on, and so find out that they are orphans and end.
+
+    A child asks the kernel to be killed with its parent as the first thing it does. One that is
+    stopped (SIGSTOP to the whole group) before that, and whose parent is killed then, would hold
+    the lock for ever.
+    """
+    found = holder(descriptor)
+    if not found or found[1] != socket.gethostname() or alive(found[0]):
+        return
+    mine = os.fstat(descriptor)
+    for name in os.listdir('/proc'):
+        if name.isdigit() and int(name) != os.getpid() and _state(int(name)) == 'T' and _has_open(name, mine):
+            with contextlib.suppress(OSError):
+                os.kill(int(name), signal.SIGCONT)
+
+
+def _has_open(pid, wanted):
+    place = '/proc/%s/fd' % pid
+    with contextlib.suppress(OSError):  # gone, or somebody else's
+        for name in os.listdir(place):
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.stat(os.path.join(place, name)), wanted):
+                    return True
+    return False
 
 
 # --- disk errors -------------------------------------------------------------------------

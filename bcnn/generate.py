@@ -3,6 +3,7 @@
 import os
 from collections import OrderedDict
 
+from . import files as disk
 from . import nets, solvers
 from .errors import UserError
 from .prototxt import to_text
@@ -88,13 +89,16 @@ def _deploy(entry):
 
 def write(folder, name=None):
     """The paths that were missing or different and are written now."""
-    changed = [(path, text) for path, text in files(name).items() if _read(os.path.join(folder, path)) != text]
-    for path, text in changed:
-        target = os.path.join(folder, path)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(target + '.part', 'w', encoding='utf-8', newline='\n') as file:
-            file.write(text)
-        os.replace(target + '.part', target)
+    made = files(name)
+    with disk.folder(folder), disk.lock(os.path.join(folder, '.lock')):
+        changed = [(path, text) for path, text in made.items() if _read(os.path.join(folder, path)) != text]
+        for place in sorted(set(os.path.dirname(path) for path in made)):
+            disk.sweep_folder(os.path.join(folder, place))
+        for path, text in changed:
+            target = os.path.join(folder, path)
+            with disk.explained(target):
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+            disk.write_text(target, text)
     return [path for path, _ in changed]
 
 

@@ -9,17 +9,20 @@ import csv
 import hashlib
 import io
 import os
-import zipfile
-import zlib
+import re
+import warnings
 from collections import namedtuple
 
 import numpy as np
 
+from . import runs
 from .data import records
 from .engine import caffe_pb2, parse_bytes
 from .errors import UserError
 
 EXTENSIONS = ('.png', '.jpg', '.jpeg', '.bmp', '.ppm', '.pgm')
+FORMATS = ('PNG', 'JPEG', 'BMP', 'PPM')  # of these; PIL knows others that start programs to read them
+MOST = 1 << 31  # labels below, as Caffe's are
 
 # What a data layer does at test: (pixel - mean) * scale, then the centre crop.
 Transform = namedtuple('Transform', 'scale mean crop')
@@ -41,8 +44,11 @@ def _mean_file(path):
         with open(path, 'rb') as file:
             blob = parse_bytes(caffe_pb2.BlobProto(), file.read())
         shape = tuple(blob.shape.dim)[-3:] or (blob.channels, blob.height, blob.width)
-        return np.array(blob.data, np.float32).reshape(shape)
-    except (OSError, ValueError) as error:
+        mean = np.array(blob.data, np.float32).reshape(shape)
+        if mean.ndim != 3:
+            raise ValueError('not of three dimensions')
+        return mean
+    except (OSError, ValueError, OverflowError) as error:
         raise UserError('%s: cannot read this mean_file, which the data layer names (%s)' % (path, error))
 
 
@@ -155,13 +161,11 @@ class _Npz(_Source):
     """A file with `images` (n, channels, height, width) and `labels` (n,)."""
 
     def _count(self):
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                self.images, self.labels = file['images'], file['labels']
-        except KeyError as error:
-            raise UserError('%s: %s; it needs the arrays images and labels' % (self.path, error.args[0]))
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise UserError('%s: not a readable .npz file (%s)' % (self.path, error))
+        stored = runs.read_arrays(self.path, 'it should be an .npz file with the arrays images and labels')
+        if 'images' not in stored or 'labels' not in stored:
+            raise UserError('%s: %s is not a file in the archive; it needs the arrays images and labels'
+                            % (self.path, 'images' if 'images' not in stored else 'labels'))
+        self.images, self.labels = stored['images'], stored['labels']
         if self.images.ndim != 4 or self.labels.shape != (len(self.images),):
             raise UserError('%s: images have shape %s and labels %s; (n, channels, height, width) and (n,) are needed'
                             % (self.path, self.images.shape, self.labels.shape))
@@ -196,17 +200,23 @@ class _Folder(_Source):
 
 def _labelled(path, table):
     items = []
-    with open(table, newline='') as file:
-        for number, row in enumerate(csv.reader(file), 1):
-            if not row:
-                continue
-            name, label = (row + ['', ''])[:2]
-            if not label.strip().isdigit():
-                raise UserError('%s, line %d: not "name,label" with a whole number as the label' % (table, number))
-            if os.path.isabs(name) or '..' in name.split('/') or not os.path.isfile(os.path.join(path, name)):
-                raise UserError('%s, line %d: no file %s in this folder' % (table, number, name))
-            items.append((name, int(label)))
+    try:
+        with open(table, newline='') as file:
+            for number, row in enumerate(csv.reader(file, strict=True), 1):
+                if row:
+                    items.append(_item(path, table, number, row))
+    except (ValueError, csv.Error) as error:  # bytes that are no UTF-8, or no CSV
+        raise UserError('%s: not a table of "name,label" lines (%s)' % (table, ' '.join(str(error).split())))
     return items
+
+
+def _item(path, table, number, row):
+    name, label = (row + ['', ''])[:2]
+    if not re.match(r'[0-9]{1,10}$', label.strip()) or int(label) >= MOST:
+        raise UserError('%s, line %d: not "name,label" with a whole number as the label' % (table, number))
+    if os.path.isabs(name) or '..' in name.split('/') or '\0' in name or not os.path.isfile(os.path.join(path, name)):
+        raise UserError('%s, line %d: no file %s in this folder' % (table, number, name))
+    return name, int(label)
 
 
 def _by_class(path):
@@ -221,7 +231,10 @@ def _picture(data, name):
     """The (channels, height, width) bytes of an encoded picture, blue first."""
     from PIL import Image
     try:
-        with Image.open(io.BytesIO(data)) as picture:
+        with warnings.catch_warnings(), Image.open(io.BytesIO(data)) as picture:
+            warnings.simplefilter('error', Image.DecompressionBombWarning)
+            if picture.format not in FORMATS:
+                raise ValueError('a %s, which is not one of %s' % (picture.format, ', '.join(FORMATS)))
             grey = picture.mode in ('1', 'L', 'I;16')
             pixels = np.array(picture.convert('L' if grey else 'RGB'))
     except Exception as error:  # PIL raises many kinds on damaged files

@@ -90,7 +90,7 @@ class _Loop:
         target = self.settings.iterations[stage - 1]
         length = segment_length(self.task, stage)
         self.losses = deque(found.losses if found else (), maxlen=curve.LOSSES)
-        self.saved, self.saved_at, self.cost = found.iteration if found else 0, time.time(), 0.0
+        self.saved, self.saved_at, self.cost = found.iteration if found else 0, time.monotonic(), 0.0
         while True:
             done = found.iteration if found else 0
             self.watch.at(stage, done)
@@ -194,15 +194,15 @@ class _Loop:
             return False
         if self.settings.snapshot_every:
             return iteration % self.settings.snapshot_every == 0
-        return time.time() - self.saved_at > max(SNAPSHOT_SECONDS, self.cost / SNAPSHOT_SHARE)
+        return time.monotonic() - self.saved_at > max(SNAPSHOT_SECONDS, self.cost / SNAPSHOT_SHARE)
 
     def _snapshot(self, solver, stage):
-        start = time.time()
+        start = time.monotonic()
         if not all(np.isfinite(blob.data).all() for blobs in solver.net.params.values() for blob in blobs):
             self._diverged(stage, solver.iter, float('nan'))
         made = snapshots.write(self.run, stage, solver, self.losses)
         snapshots.thin(self.run, curve.log_spaced)
-        self.saved, self.saved_at = solver.iter, time.time()
+        self.saved, self.saved_at = solver.iter, time.monotonic()
         self.cost = self.saved_at - start
         return made
 
@@ -220,10 +220,10 @@ def divergence(run, record):
     """What to say of a run that diverged."""
     last = runs.stored(run)
     kept = 'its last good snapshot is %s' % last[-1][2] if last else 'before its first snapshot'
-    return ('%s: diverged at iteration %d (loss %s), %s. Likely causes: images that are not prepared as the net needs '
+    return ('%s: diverged at iteration %s (loss %s), %s. Likely causes: images that are not prepared as the net needs '
             'them (raw CIFAR-10 instead of the whitened set), or a learning rate that is too high. Remove the folder '
             'to start anew'
-            % (run, record['iteration'], record['loss'], kept))
+            % (run, record.get('iteration'), record.get('loss'), kept))
 
 
 # --- data, solvers and weights of a stage ------------------------------------------------------

@@ -43,12 +43,12 @@ class _Lines:
     def __init__(self, title, total, unit, scale):
         self.title, self.total, self.unit, self.scale = title, total, unit, scale
         self.done, self.note = 0, ''
-        self.start = self.last = time.time()
+        self.start = self.last = time.monotonic()
 
     def step(self, n=1, note=''):
         self.done += n
         self.note = note
-        now = time.time()
+        now = time.monotonic()
         if now - self.last >= EVERY:
             self.last = now
             print(self.line(now - self.start) + (', ' + self.note if self.note else ''), file=sys.stderr, flush=True)

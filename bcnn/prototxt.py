@@ -15,6 +15,7 @@ from collections import Counter, namedtuple
 
 from google.protobuf import text_format
 
+from . import files
 from .engine import TEST, TRAIN, caffe_pb2, load_net
 from .errors import UserError
 
@@ -246,12 +247,12 @@ def convert(path, folder, **options):
             load_net(made[-1])
         except UserError as error:
             raise UserError('%s: %s' % (path, error))
-    os.makedirs(folder, exist_ok=True)
-    for name, message in zip(('deploy', 'mc'), made):
-        header = '%s dropout for %s\nMade of it by tools/convert_net.py.' % (
-            'Standard' if name == 'deploy' else 'MC', os.path.basename(path))
-        with open(os.path.join(folder, name + '.prototxt'), 'w', encoding='utf-8') as file:
-            file.write(to_text(message, header))
+    with files.folder(folder), files.lock(os.path.join(folder, '.lock')):
+        files.sweep_folder(folder)
+        for name, message in zip(('deploy', 'mc'), made):
+            header = '%s dropout for %s\nMade of it by tools/convert_net.py.' % (
+                'Standard' if name == 'deploy' else 'MC', os.path.basename(path))
+            files.write_text(os.path.join(folder, name + '.prototxt'), to_text(message, header))
     return made
 
 

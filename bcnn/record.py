@@ -94,11 +94,28 @@ def _rows_of(folder, options):
 def _provenance(folder, config, options):
     """The provenance columns; the number of iterations is a target, which does not change what a run is."""
     about = runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}
-    identity = {name: value for name, value in config.items() if name != 'iterations'}
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return OrderedDict([
-        ('config', digest[:8]), ('caffe', about.get('caffe')), ('device', config.get('device')),
+        ('config', _digest(config)[:8]), ('caffe', about.get('caffe')), ('device', config.get('device')),
         ('commit', (about.get('commit') or '')[:10] or None), ('profile', about.get('profile') or options.profile)])
+
+
+def _digest(config):
+    identity = {name: value for name, value in config.items() if name != 'iterations'}
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+def provenance_row(folder, config, kind, dataset, net):
+    """The row that says what a run's config stands for."""
+    about = runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}
+    data = config.get('images') or '/'.join(config.get('data', {}).values()) or None
+    modified = about.get('modified')
+    row = OrderedDict([
+        ('config', _digest(config)[:8]), ('config_sha256', _digest(config)), ('kind', kind), ('dataset', dataset),
+        ('net', net), ('seed', config['seed']), ('device', config.get('device')), ('threads', about.get('threads')),
+        ('data', data), ('weights', config.get('weights'))])
+    row.update((name, about.get(name)) for name in results.LIBRARIES)
+    row.update(commit=about.get('commit'), modified=None if modified is None else 'yes' if modified else 'no')
+    return row
 
 
 def _run(dataset, net, seed):
@@ -119,7 +136,7 @@ METHODS = (('standard', None, 'standard_errors'), ('mc', 'probs', 'mc_errors'), 
 
 
 def curve_rows(folder, config, options):
-    """{'curves': rows} of a training run."""
+    """{'curves': rows, 'provenance': [row]} of a training run."""
     about = _run(config['dataset'], config['net'], config['seed'])
     provenance, rows = _provenance(folder, config, options), []
     for point in curve.read(os.path.join(folder, runs.CURVE)):
@@ -130,7 +147,8 @@ def curve_rows(folder, config, options):
                     ('stage', point.stage), ('iteration', point.iteration), ('method', method), ('average', average),
                     ('T', int(point.T) if method == 'mc' else 0), ('errors', int(errors)), ('n', int(point.n)),
                     ('lr', float(point.lr)), ('train_loss', float(point.train_loss))]), provenance))
-    return {'curves': rows} if rows else {}
+    described = provenance_row(folder, config, 'training', config['dataset'], config['net'])
+    return {'curves': rows, 'provenance': [described]} if rows else {}
 
 
 # --- an MC evaluation ------------------------------------------------------------------------------
@@ -154,7 +172,8 @@ def evaluation_rows(folder, config, options):
         'convergence': list(_convergence(frame, config, result)),
         'calibration': [row for outcome in outcomes for row in _calibration(frame, outcome, labels)],
         'risk': [row for outcome in outcomes for row in _risk(frame, outcome, arrays)],
-        'images': list(_images(frame, outcomes, arrays))}
+        'images': list(_images(frame, outcomes, arrays)),
+        'provenance': [provenance_row(folder, config, 'evaluation', run['dataset'], run['net'])]}
 
 
 def _origin(folder, config):

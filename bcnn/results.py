@@ -11,6 +11,7 @@ from collections import OrderedDict, namedtuple
 
 from .errors import UserError
 
+MOST = 1 << 53  # the largest whole number: what a float holds exactly, so that any tool reads it right
 # Kinds of values; a question mark allows an empty one.
 KINDS = {'text': str, 'int': int, 'float': float}
 
@@ -59,6 +60,14 @@ TABLES = OrderedDict([
         ('standard', 'int'), ('standard_p', 'float'), ('mc', 'int'), ('mc_p', 'float'), ('uncertainty', 'float')],
         REPETITION + ('measure', 'end', 'rank')),
 ])
+# What each config stands for, once for all tables. config_sha256: the whole of what `config` begins;
+# data: SHA-256 of the records (training: train, then test set) or of the evaluated images; weights: of the
+# evaluated weights; modified: whether the code differed from the commit.
+LIBRARIES = ('caffe', 'python', 'numpy', 'protobuf', 'lmdb', 'blas', 'blas_kernel')
+TABLES['provenance'] = Table('provenance', 'what computed the results: versions, checksums, seeds', OrderedDict(
+    [('config', 'text'), ('config_sha256', 'text'), ('kind', 'text'), ('dataset', 'text'), ('net', 'text'),
+     ('seed', 'int'), ('device', 'text?'), ('threads', 'int?'), ('data', 'text?'), ('weights', 'text?')]
+    + [(name, 'text?') for name in LIBRARIES] + [('commit', 'text?'), ('modified', 'text?')]), ('config',))
 # Pictures of the images above, once for all evaluations of a data set: bytes in base64, row by
 # row, the colours of a pixel together. No provenance: they are the data set's own pixels.
 THUMBNAILS = Table('thumbnails', 'the pixels of those images', OrderedDict([
@@ -99,7 +108,17 @@ TABLES['adaptive'] = Table('adaptive', 'adaptive T beside T passes for all', Ord
     ('percentile_99', 'float'), ('all_T', 'int'), ('errors', 'int'), ('different', 'int?'), ('full_errors', 'int?'),
     ('other_errors', 'int?'), ('other_different', 'int?'), ('noise', 'int?'), ('config', 'text')]),
     ('config', 'repetition'))
-PROVENANCE_COLUMNS = tuple(name for name, _ in PROVENANCE) + ('experiment', 'fraction')
+# What tests/faults/ tried. kind: fault (a command disturbed, then run again), input (damaged or hostile
+# files) or soak (one long run). cases: faults injected, inputs tried, samples taken; refused: ended in
+# one line; resumed: runs that went on to their end. Then what has to be 0: files of a result that
+# differ from an undisturbed run's, files that are missing, and anything else that is wrong.
+TABLES['faults'] = Table('faults', 'faults and hostile input tried, and what came of it', OrderedDict([
+    ('kind', 'text'), ('target', 'text'), ('what', 'text'), ('cases', 'int'), ('refused', 'int'), ('resumed', 'int'),
+    ('bytes_different', 'int'), ('results_lost', 'int'), ('problems', 'int'), ('seconds', 'float'), ('seed', 'int'),
+    ('caffe', 'text?'), ('python', 'text?'), ('numpy', 'text?'), ('device', 'text?'), ('commit', 'text?')]),
+    ('kind', 'target', 'what'))
+PROVENANCE_COLUMNS = tuple(name for name, _ in PROVENANCE) + ('experiment', 'fraction') + LIBRARIES + (
+    'threads', 'modified')
 
 
 def path(folder, name):
@@ -166,7 +185,7 @@ def _value(name, kind, cell):
         raise ValueError('%s is empty' % name)
     try:
         value = KINDS[kind.rstrip('?')](cell)
-        if isinstance(value, float) and value - value != 0:
+        if isinstance(value, float) and value - value != 0 or isinstance(value, int) and abs(value) > MOST:
             raise ValueError
     except ValueError:
         raise ValueError('%s is %r, not a %s'

@@ -9,6 +9,7 @@
     status.json       where a running process is, for tools/status.py
     diverged.json     only where the training diverged
     final.caffemodel  the weights at the end
+    checksums.json    of the files that stay as they are; see tools/verify.py
     done.json         written last: a run with it is complete
 """
 
@@ -16,6 +17,8 @@ import contextlib
 import errno
 import fcntl
 import glob
+import hashlib
+import io
 import json
 import os
 import re
@@ -23,18 +26,18 @@ import socket
 import subprocess
 import time
 import zipfile
-import zlib
 
 import numpy as np
 
-from . import files
+from . import children, files
 from .errors import UserError
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RUNS = os.path.join(ROOT, 'runs')
 FINAL = 'final.caffemodel'
 CONFIG, PROVENANCE, CURVE, STATUS = 'config.json', 'provenance.json', 'curve.csv', 'status.json'
-DIVERGED, DONE, LOCK = 'diverged.json', 'done.json', 'lock'
+DIVERGED, DONE, LOCK, CHECKSUMS = 'diverged.json', 'done.json', 'lock', 'checksums.json'
+MAX_JSON = 64 << 20  # bytes: no record of ours comes near
 SNAPSHOTS, STATE = 'snapshots', 'state.json'
 SNAPSHOT = re.compile(r'stage(\d+)-(\d{8,})$')
 
@@ -95,22 +98,23 @@ def lock(run, doing='being trained', waiting=None):
     with files.explained(run):
         descriptor = os.open(os.path.join(run, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        give_up = time.time() + PATIENCE
+        give_up = time.monotonic() + PATIENCE
         while not _try_lock(descriptor, fcntl.LOCK_EX):
-            holder = _holder(descriptor)
-            if holder and (holder[1] != socket.gethostname() or _alive(holder[0])) or time.time() > give_up:
+            holder = files.holder(descriptor)
+            if holder and (holder[1] != socket.gethostname() or files.alive(holder[0])) or time.monotonic() > give_up:
                 message = '%s: %s by process %s' % (run, doing, '%d on %s' % holder if holder else 'unknown')
                 if waiting is None:
                     raise UserError('%s: wait for it, or stop it first' % message)
                 waiting(message)
                 _wait_lock(descriptor)
                 break
-            time.sleep(0.05)
-        _write_holder(descriptor, '%d %s' % (os.getpid(), socket.gethostname()))
+            files.wake_orphans(descriptor)
+            time.sleep(files.POLL)
+        files.write_holder(descriptor)
         try:
             yield
         finally:
-            _write_holder(descriptor, '')
+            files.write_holder(descriptor, '')
     finally:
         os.close(descriptor)
 
@@ -122,7 +126,7 @@ def holder(run):
     except OSError:
         return None
     try:
-        return None if _try_lock(descriptor, fcntl.LOCK_SH) else _holder(descriptor)
+        return None if _try_lock(descriptor, fcntl.LOCK_SH) else files.holder(descriptor)
     finally:
         os.close(descriptor)
 
@@ -142,38 +146,22 @@ def _wait_lock(descriptor):
         time.sleep(0.5)
 
 
-def _holder(descriptor):
-    pid, _, host = os.pread(descriptor, 300, 0).decode('utf-8', 'replace').partition(' ')
-    return (int(pid), host) if pid.isdigit() else None
-
-
-def _write_holder(descriptor, text):
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, text.encode(), 0)
-
-
-def _alive(pid):
-    """Whether a process runs; one that is dead but not yet collected by its parent does not."""
-    try:
-        with open('/proc/%d/stat' % pid) as file:
-            return file.read().rsplit(')', 1)[1].split()[0] not in 'ZX'
-    except (OSError, IndexError):
-        return False
-
-
 # --- records ---------------------------------------------------------------------------------
 
 def read_json(path):
     """The dictionary in a JSON file of ours, None where there is no file; one line if it is damaged."""
     try:
         with open(path) as file:
-            found = json.load(file)
+            text = file.read(MAX_JSON + 1)
+        if len(text) > MAX_JSON:
+            raise ValueError('too large')
+        found = json.loads(text)
         if isinstance(found, dict):
             return found
         raise ValueError('not an object')
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError('%s: damaged (%s): remove its folder to start anew' % (path, error))
 
 
@@ -184,22 +172,67 @@ def write_json(path, value):
         file.write('\n')
 
 
+def write_arrays(path, arrays):
+    """Writes {name: array} as an .npz file, whole or not at all."""
+    packed = io.BytesIO()  # numpy writing to a full disk itself leaves a traceback behind
+    np.savez(packed, **arrays)
+    with files.atomic(path) as temporary, open(temporary, 'wb') as file:
+        file.write(packed.getbuffer())
+
+
 def read_arrays(path, advice):
     """{name: array} of an .npz file of ours; one line with the advice if it is damaged."""
     try:
-        zipfile.ZipFile(path).close()  # numpy's own attempt at a damaged file leaves a traceback behind
+        with zipfile.ZipFile(path) as packed:  # numpy's own attempt at a damaged file leaves a traceback behind
+            size = sum(part.file_size for part in packed.infolist())
+        if size > (children.memory_limit() or size):
+            raise ValueError('it unpacks to %d MB, more than the memory here' % (size >> 20))
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError('%s: not readable (%s): %s' % (path, ' '.join(str(error).split()), advice))
+    except FileNotFoundError:
+        raise UserError('%s: no such file: %s' % (path, advice))
+    except UserError:
+        raise
+    except Exception as error:  # zipfile, zlib and numpy raise many kinds on damaged files
+        raise UserError('%s: not readable (%s): %s'
+                        % (path, ' '.join(str(error).split()) or type(error).__name__, advice))
 
 
 def provenance(about):
-    """What computes a run: `about` from engine.describe() without paths, and the commit; nothing of this machine."""
-    git = subprocess.run(['git', '-C', ROOT, 'rev-parse', 'HEAD'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         universal_newlines=True) if os.path.exists(os.path.join(ROOT, '.git')) else None
-    commit = git.stdout.strip() if git and git.returncode == 0 else None
-    return dict({name: value for name, value in about.items() if name != 'caffe_path'}, commit=commit)
+    """What computes a run: `about` from engine.describe() without paths, and the commit; nothing of this machine.
+
+    modified: whether tracked files differ from that commit; None where there is none.
+    """
+    commit = _git('rev-parse', 'HEAD') or None
+    modified = bool(_git('status', '--porcelain', '--untracked-files=no')) if commit else None
+    kept = {name: value for name, value in about.items() if name != 'caffe_path'}
+    return dict(kept, commit=commit, modified=modified)
+
+
+def _git(*words):
+    """What a git command says of this project; '' where there is no git, or it fails."""
+    if not os.path.exists(os.path.join(ROOT, '.git')):
+        return ''
+    try:
+        done = subprocess.run(('git', '-C', ROOT) + words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, universal_newlines=True)
+    except OSError:
+        return ''
+    return done.stdout.strip() if done.returncode == 0 else ''
+
+
+def sha256(path):
+    """The SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with open(path, 'rb') as file:
+        for chunk in iter(lambda: file.read(1 << 20), b''):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def write_checksums(folder, names):
+    """Writes checksums.json: the SHA-256 of these files in a folder, for tools/verify.py."""
+    write_json(os.path.join(folder, CHECKSUMS), {name: sha256(os.path.join(folder, name)) for name in sorted(names)})
 
 
 def differences(theirs, mine):

@@ -23,6 +23,13 @@ def lines(place=runs.RUNS):
 def row(run):
     """(state, iteration, last errors, speed, time left) of a run, as text."""
     try:
+        return _row(run)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        return 'damaged', '', '%s: not the records of a run (%s)' % (run, ' '.join(str(error).split())), '', ''
+
+
+def _row(run):
+    try:
         config = runs.read_json(os.path.join(run, runs.CONFIG))
         now = runs.read_json(os.path.join(run, runs.STATUS)) or {}
         rows = curve.read(os.path.join(run, runs.CURVE))
@@ -54,4 +61,4 @@ def _state(run, holder, now):
     if os.path.exists(os.path.join(run, runs.DONE)):
         return 'done'
     diverged = runs.read_json(os.path.join(run, runs.DIVERGED))
-    return 'diverged at %d' % diverged['iteration'] if diverged else 'stopped'
+    return 'diverged at %s' % diverged.get('iteration') if diverged else 'stopped'

@@ -34,8 +34,7 @@ def of_paper(net, dataset=None, fraction=None, data=sets.DATA, limit=None):
     checksums = OrderedDict()
     for split, path in (('train', train), ('test', test)):
         name = os.path.basename(os.path.dirname(path))
-        sets.require(name, data)
-        checksums[split] = sets.manifest(name, data)['splits'][split]['sha256']
+        checksums[split] = sets.checksum(name, split, data)
     source = images.open_images(test, images.Transform(entry.data.scale or 1.0, None, entry.data.crop))
     if limit is not None and not 1 <= limit <= source.count:
         raise UserError('%s has %d images: --test-limit %d is not possible' % (test, source.count, limit))
@@ -168,6 +167,9 @@ def _settle(task, settings, folder):
     different = runs.differences(dict(theirs, iterations=None), dict(mine, iterations=None))
     if different:
         raise UserError('%s holds another run (%s): choose another --out' % (folder, '; '.join(different)))
+    targets = theirs.get('iterations')
+    if not isinstance(targets, list) or [type(n) for n in targets] != [int] * len(mine['iterations']):
+        raise UserError('%s: damaged (iterations): remove its folder to start anew' % path)
     diverged = runs.read_json(os.path.join(folder, runs.DIVERGED))
     if diverged:
         raise loop.Diverged(loop.divergence(folder, diverged))
@@ -192,7 +194,7 @@ def _settle_target(theirs, mine, folder):
         raise UserError('%s: has reached iteration %d%s of %s: --iters %s is not possible any more' % (
             folder, iteration, ' of stage %d' % stage if len(old) > 1 else '', _list(old), _list(new)))
     progress.say('%s: %s iterations now, before %s' % (folder, _list(new), _list(old)))
-    for name in (runs.DONE, runs.FINAL):  # in this order: what is done has final weights
+    for name in (runs.DONE, runs.CHECKSUMS, runs.FINAL):  # in this order: what is done has final weights
         files.remove(os.path.join(folder, name))
     runs.write_json(os.path.join(folder, runs.CONFIG), mine)
     return False
@@ -204,7 +206,9 @@ def _list(numbers):
 
 def _note_other_software(folder):
     before = runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}
-    different = runs.differences(dict(before, commit=None), dict(runs.provenance(engine.describe()), commit=None))
+    now = runs.provenance(engine.describe())
+    both = [name for name in now if name in before and name not in ('commit', 'modified')]  # older ones name less
+    different = runs.differences(*({name: about[name] for name in both} for about in (before, now)))
     if different:
         progress.say('%s: goes on with other software than it began with, so its bytes may differ (%s)'
                      % (folder, '; '.join(different)))
@@ -231,9 +235,11 @@ def _write_text(path, message):
 
 
 def _write_done(settings, folder):
-    with open(os.path.join(folder, runs.FINAL), 'rb') as file:
-        digest = hashlib.sha256(file.read()).hexdigest()
-    runs.write_json(os.path.join(folder, runs.DONE), {'iterations': list(settings.iterations), runs.FINAL: digest})
+    # The prototxts have paths of this machine in them, and are written anew by the next command.
+    runs.write_checksums(folder, [name for name in os.listdir(folder)
+                                  if name in (runs.CONFIG, runs.CURVE) or name.endswith('.caffemodel')])
+    runs.write_json(os.path.join(folder, runs.DONE), {
+        'iterations': list(settings.iterations), runs.FINAL: runs.sha256(os.path.join(folder, runs.FINAL))})
 
 
 # --- the command -------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ class Watch:
 
     def __init__(self, run, targets):
         self.run, self.targets = run, targets
-        self.started, self.steps, self.paused = time.time(), 0, 0.0
+        self.started, self.steps, self.paused = time.monotonic(), 0, 0.0
         self.bar = self._new_bar() if sys.stderr.isatty() else None
         self.next = self.next_status = self.started  # the first step shows that it runs
         self.next_line = self.started + LINE
@@ -38,7 +38,7 @@ class Watch:
         """An iteration is over. lr: a function that gives the learning rate."""
         self.iteration = iteration
         self.steps += 1
-        now = time.time()
+        now = time.monotonic()
         if now < self.next:
             return
         text = self._text(loss, lr(), now)
@@ -55,12 +55,12 @@ class Watch:
     @contextlib.contextmanager
     def measuring(self, loss):
         """Around an evaluation, which is no part of the speed."""
-        start = time.time()
+        start = time.monotonic()
         self._write(loss, start, True)
         if self.bar is not None:
             self._draw('%s, measuring the test error' % self._where())
         yield
-        self.paused += time.time() - start
+        self.paused += time.monotonic() - start
         self.next = self.next_status = 0
 
     def say(self, text):
@@ -75,7 +75,7 @@ class Watch:
         """The run ends or stops here."""
         if self.bar is not None:
             self.bar.close()
-        self._write(loss, time.time(), False)
+        self._write(loss, time.monotonic(), False)
 
     def _done(self):
         return sum(self.targets[:self.stage - 1]) + self.iteration
@@ -93,9 +93,10 @@ class Watch:
             self._where(), loss, lr, rate(speed), clock((sum(self.targets) - self._done()) / speed))
 
     def _write(self, loss, now, measuring):
+        """now: of the clock that no one sets; the file has the time of day, for whoever reads it."""
         runs.write_json(os.path.join(self.run, runs.STATUS), {
             'stage': self.stage, 'iteration': self.iteration, 'targets': list(self.targets), 'loss': loss,
-            'measuring': measuring, 'iterations_a_second': self._speed(now), 'time': now})
+            'measuring': measuring, 'iterations_a_second': self._speed(now), 'time': time.time()})
 
 
 def rate(speed):

@@ -128,6 +128,19 @@ class Synthetic:
                  percent=13.0, median=7.0, percentile_90=25.0, percentile_99=90.0, all_T=50, errors=1030, different=None,
                  full_errors=None, other_errors=1034, other_different=40, noise=None, config='abcd')
 
+    def fault(self, kind='fault', target='train', what='kill -9', cases=7, seconds=60.0):
+        """A count of the fault campaign."""
+        self.add('faults', kind=kind, target=target, what=what, cases=cases, refused=1, resumed=6, bytes_different=0,
+                 results_lost=0, problems=0, seconds=seconds, seed=1, caffe='1.0.0', python='3.9.2', numpy='1.19.5',
+                 device='cpu', commit='abcdef0123')
+
+    def described(self, config):
+        """What a config stands for."""
+        self.add('provenance', config=config, config_sha256=config + 56 * '0', kind='training', dataset='mnist',
+                 net='lenet_all', seed=1, device='cpu', threads=1, data='ab' * 32, weights=None, caffe='1.0.0',
+                 python='3.9.2', numpy='1.19.5', protobuf='3.12.4', lmdb='1.0.0', blas='openblas', blas_kernel='Haswell',
+                 commit='ab' * 20, modified='no')
+
     def write(self, folder):
         """Writes the tables; gives the folder as text."""
         for name, rows in self.rows.items():
@@ -182,4 +195,6 @@ def whole_paper(seeds=(1, 2, 3), length=1.0):
     for jobs in (1, 2):
         for T in (1, 10, 100):
             made.grown('lenet_all', 'T', T, 200, jobs, 1 + 0.04 * T / jobs)
+    made.fault()
+    made.described('0123abcd')
     return made

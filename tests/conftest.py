@@ -1,4 +1,4 @@
-"""Three layers of tests, by folder: unit (no Caffe), caffe (real Caffe, tiny nets), commands (whole tools)."""
+"""Layers of tests, by folder: unit (no Caffe), caffe (real Caffe, tiny nets), commands (whole tools), faults."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_collection_modifyitems(items):
     for item in items:
         layer = os.path.relpath(str(item.fspath), os.path.join(ROOT, 'tests')).split(os.sep)[0]
-        if layer in ('caffe', 'commands'):
+        if layer in ('caffe', 'commands', 'faults'):
             item.add_marker(pytest.mark.caffe)
 
 

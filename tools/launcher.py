@@ -40,8 +40,10 @@ def _continue_with_caffe():
 
 def _run(prog, run, args):
     os.environ.pop('BCNN_RELAUNCHED', None)  # children are commands of their own
+    from bcnn import arguments
     from bcnn.errors import UserError
     try:
+        arguments.check(args)
         return run(args)
     except UserError as error:
         message, code = str(error), error.exit_code

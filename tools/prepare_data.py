@@ -26,8 +26,9 @@ def make_parser():
     parser.add_argument('--check', action='store_true', help='compare sets (default: all ready) with known figures')
     parser.add_argument('--show', metavar='SET', help='write a contact sheet of a set')
     parser.add_argument('--out', metavar='PNG', help='where --show writes (default: DATA/SET.png)')
-    cores = os.environ.get('OPENBLAS_NUM_THREADS') or len(os.sched_getaffinity(0))
-    parser.add_argument('--threads', type=int, metavar='N', default=int(cores), help='for ZCA (default: all cores)')
+    cores = len(os.sched_getaffinity(0))  # OPENBLAS_NUM_THREADS wins, as everywhere
+    parser.add_argument('--threads', type=int, metavar='N', help='for ZCA (default: all %d cores)' % cores,
+                        default=None if os.environ.get('OPENBLAS_NUM_THREADS') else cores)
     return parser
 
 

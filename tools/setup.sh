@@ -94,7 +94,8 @@ open_work_folder() {    # sets WORK and DEBS, holds the lock, clears what a kill
     mkdir -p "$(dirname -- "$PREFIX")" "$CACHE" 2>/dev/null ||
         die "cannot create $CACHE or the folder of $PREFIX: set CAFFE_DEB_CACHE and CAFFE_PREFIX to places you can write"
     DEBS=$(CDPATH='' cd -- "$CACHE" && pwd)
-    { : >>"$PREFIX.lock"; } 2>/dev/null && { : >>"$DEBS/lock"; } 2>/dev/null ||
+    # true, not `:`, on which a shell that cannot write ends without a word
+    { true >>"$PREFIX.lock"; } 2>/dev/null && { true >>"$DEBS/lock"; } 2>/dev/null ||
         die "cannot write beside $PREFIX or in $DEBS: set CAFFE_PREFIX and CAFFE_DEB_CACHE to places you can write"
     exec 8>"$PREFIX.lock" 9>"$DEBS/lock"
     flock -n 8 || { say "waiting for another set-up of $PREFIX"; flock 8; }
@@ -245,6 +246,7 @@ wrapper() {             # prints bin/TOOL: the prefix is closed to Python settin
 # made by tools/setup.sh
 here=\$(dirname -- "\$(dirname -- "\$(readlink -f -- "\$0")")")
 unset PYTHONHOME PYTHONPATH
+export GLOG_logtostderr="\${GLOG_logtostderr:-1}"    # no log files with foreseeable names in /tmp
 PYTHONNOUSERSITE=1 exec "\$here/usr/bin/$1" "\$@"
 END
 }

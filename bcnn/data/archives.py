@@ -62,6 +62,20 @@ def _refuse_odd(member, path):
         raise UserError('%s: refused, its member %r is a link or a device' % (path, member.name))
 
 
+class _Limited:
+    """A stream that refuses to go on after MAX_BYTES: tarfile reads some headers whole, whatever size they claim."""
+
+    def __init__(self, stream, path):
+        self.stream, self.path, self.total = stream, path, 0
+
+    def read(self, size):
+        data = self.stream.read(size)
+        self.total += len(data)
+        if self.total > MAX_BYTES + (MAX_MEMBERS << 10):
+            raise UserError('%s: more than %d MB in this archive' % (self.path, MAX_BYTES >> 20))
+        return data
+
+
 @contextlib.contextmanager
 def _stream(path):
     """The archive as a stream, and tarfile's mode for it."""
@@ -69,7 +83,7 @@ def _stream(path):
         with open(path, 'rb') as file:
             packed = file.read(2) == b'\x1f\x8b'
             file.seek(0)
-            yield file, 'r|gz' if packed else 'r|'
+            yield _Limited(gzip.GzipFile(fileobj=file) if packed else file, path), 'r|'
         return
     try:
         process = subprocess.Popen(['dpkg-deb', '--fsys-tarfile', path], stdin=subprocess.DEVNULL,
@@ -78,6 +92,6 @@ def _stream(path):
         raise UserError('%s: reading a .deb needs dpkg-deb (Debian, Ubuntu), which is not here' % path)
     with process:
         try:
-            yield process.stdout, 'r|'
+            yield _Limited(process.stdout, path), 'r|'
         finally:
             process.kill()

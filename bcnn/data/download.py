@@ -76,7 +76,7 @@ def _continues(answer, have):
 
 def _save(answer, url, path, have, total, limit):
     """Append the answer's body to the first `have` bytes at `path`."""
-    window, since = 0, time.time()
+    window, since = 0, time.monotonic()
     with open(path, 'r+b' if have else 'wb') as file, \
             progress.bar(os.path.basename(url), total, 'B', scale=True) as step:
         file.seek(have)
@@ -91,10 +91,10 @@ def _save(answer, url, path, have, total, limit):
                 raise Unreachable('%s: more than the %d bytes allowed' % (url, limit))
             _write(file, chunk, path)
             step(len(chunk))
-            if time.time() - since > SLOW_FOR:
+            if time.monotonic() - since > SLOW_FOR:
                 if window < SLOWEST * SLOW_FOR:
                     raise Unreachable('%s: too slow, %d bytes in %d s' % (url, window, SLOW_FOR))
-                window, since = 0, time.time()
+                window, since = 0, time.monotonic()
     if total is not None and have < total:
         raise OSError('the connection ended after %d of %d bytes' % (have, total))
 
@@ -107,10 +107,12 @@ def _write(file, chunk, path):
 
 
 class _WebOnly(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to http and https only."""
+    """Follows redirects to http and https only, and from https to https only."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
-        if not newurl.lower().startswith(('http://', 'https://')):
+        # From https to http is a step down that somebody on the way may have asked for.
+        allowed = ('https://',) if req.full_url.lower().startswith('https:') else ('http://', 'https://')
+        if not newurl.lower().startswith(allowed):
             raise Unreachable('%s: refused, it redirects to %s' % (req.full_url, newurl.split(':')[0] + ':'))
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -174,7 +176,7 @@ def _run(command, folder, title):
 
 
 def _wait(process, title):
-    start = time.time()
+    start = time.monotonic()
     with progress.bar(title, unit='s') as step:
         while True:
             try:
@@ -182,7 +184,7 @@ def _wait(process, title):
                 return
             except subprocess.TimeoutExpired:
                 step(1)
-                if time.time() - start > TOOL_TIMEOUT:
+                if time.monotonic() - start > TOOL_TIMEOUT:
                     raise Unreachable('%s: no end after %d s' % (title, TOOL_TIMEOUT))
 
 

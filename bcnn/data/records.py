@@ -11,11 +11,13 @@ import errno
 import hashlib
 import os
 import struct
+import zlib
 
 import lmdb
 import numpy as np
 
-from ..errors import UserError
+from .. import children
+from ..errors import CaffeError, UserError
 
 # Field numbers of Datum in caffe.proto, and protobuf's wire types.
 CHANNELS, HEIGHT, WIDTH, DATA, LABEL, FLOAT_DATA = 1, 2, 3, 4, 5, 6
@@ -72,7 +74,7 @@ def arrays(rows, name='LMDB'):
         body = np.ascontiguousarray(rows[:, start:stop])
         images = body.view('<f4').astype(np.float32, copy=False) if kind == FLOAT_DATA else body
         return images.reshape((len(rows),) + shape), rows[:, fields[LABEL][1]].astype(np.int64)
-    except (IndexError, KeyError, ValueError):
+    except (IndexError, KeyError, ValueError, OverflowError, MemoryError):
         raise UserError('%s: not the records that prepare_data.py writes: prepare the set again' % name)
 
 
@@ -168,6 +170,10 @@ def blocks(path, size):
 
 def count(path):
     """The number of records in an LMDB."""
+    return _in_child(path, _count)
+
+
+def _count(path):
     with _open(path) as env:
         return env.stat()['entries']
 
@@ -196,17 +202,55 @@ def _hash(sha, items):
 def _open(path):
     if not os.path.isfile(os.path.join(path, 'data.mdb')):
         raise UserError('%s: no such LMDB: make it with tools/prepare_data.py' % path)
-    try:
+    with _damage(path):
         # lock=False: what is prepared is never written again, and reading leaves no trace.
         return lmdb.open(path, readonly=True, lock=False)
-    except lmdb.Error as error:
-        raise UserError('%s: not a readable LMDB (%s): prepare the set again' % (path, error))
+
+
+@contextlib.contextmanager
+def _damage(path):
+    try:
+        yield
+    except (lmdb.Error, MemoryError, OverflowError) as error:
+        raise UserError('%s: not a readable LMDB (%s): prepare the set again' % (path, ' '.join(str(error).split())))
 
 
 @contextlib.contextmanager
 def _reader(path):
-    with _open(path) as env, env.begin() as transaction:
+    _require_sound(path)
+    with _open(path) as env, _damage(path), env.begin() as transaction:
         yield transaction.cursor()
+
+
+_sound = set()  # the files that this process, or the one it was forked from, has read through
+
+
+def _require_sound(path):
+    """Refuses an LMDB that cannot be read to its end: on a damaged one LMDB's library may end the whole process."""
+    if not os.path.isfile(os.path.join(path, 'data.mdb')):
+        _open(path)
+    facts = os.stat(os.path.join(path, 'data.mdb'))
+    identity = os.path.abspath(path), facts.st_size, facts.st_mtime_ns, facts.st_ino
+    if identity not in _sound:
+        _in_child(path, _walk)
+        _sound.add(identity)
+
+
+def _walk(path):
+    with _open(path) as env, _damage(path), env.begin() as transaction:
+        entries, size = env.stat()['entries'], os.path.getsize(os.path.join(path, 'data.mdb'))
+        for found, (key, value) in enumerate(transaction.cursor(), 1):
+            # A record is read to its end: its length may be a lie that leads out of the file.
+            if found > entries or len(key) + len(value) > size or zlib.crc32(value) < 0:
+                raise UserError('%s: not a readable LMDB (records that cannot be): prepare the set again' % path)
+
+
+def _in_child(path, function):
+    try:
+        return children.call(function, path)
+    except CaffeError as error:
+        raise UserError('%s: not a readable LMDB (%s): prepare the set again'
+                        % (path, str(error).replace('the Caffe process', 'reading it')))
 
 
 @contextlib.contextmanager

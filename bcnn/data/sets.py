@@ -55,7 +55,10 @@ def manifest(name, data=DATA):
             found = json.load(file)
         same = found['format'] == FORMAT and found['set'] == name and found['settings'] == SETS[name].settings
         sizes = {path: os.path.getsize(os.path.join(folder, path)) for path in found['files']}
-    except (OSError, ValueError, KeyError, TypeError):
+        same = same and all(isinstance(facts, dict) for facts in found.setdefault('splits', {}).values())
+        for name in ('source', 'sha256'):
+            same = same and isinstance(found.setdefault(name, ''), str)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return found if same and sizes == found['files'] else None
 
@@ -68,6 +71,16 @@ def require(name, data=DATA):
         raise UserError('%s: not ready: python tools/prepare_data.py %s'
                         % (os.path.join(data, name), SETS[name].source))
     return os.path.join(data, name)
+
+
+def checksum(name, split, data=DATA):
+    """The SHA-256 of the records of a set that is ready, as its manifest has it."""
+    require(name, data)
+    found = manifest(name, data)['splits'].get(split, {}).get('sha256')
+    if not isinstance(found, str):
+        raise UserError('%s: its manifest tells nothing of %s: remove the folder, then python tools/prepare_data.py %s'
+                        % (os.path.join(data, name), split, SETS[name].source))
+    return found
 
 
 def listing(data=DATA):
@@ -159,5 +172,5 @@ def _tell(name, found, state):
     parts = ['%s %d records' % (split, splits[split]['records']) for split in ('train', 'test') if split in splits]
     if 'divisor' in found['settings']:
         parts.append('seed %d' % found['settings']['seed'])
-        parts.append('per class ' + ' '.join(str(n) for n in found['splits']['train']['classes']))
+        parts.append('per class ' + ' '.join(str(n) for n in found['splits']['train'].get('classes', ())))
     progress.say('%s: %s (%s)' % (name, state, ', '.join(parts + ['from %s' % found['source']])))

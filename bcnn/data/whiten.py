@@ -16,6 +16,7 @@ import math
 
 import numpy as np
 
+from .. import runs
 from ..errors import UserError
 
 SCALE, BIAS, MIN_DIVISOR = 55.0, 0.1, 1e-8  # make_cifar10_gcn_whitened.py and pylearn2's defaults
@@ -73,21 +74,20 @@ class Whitener:
     def save(self, path):
         """Write mean, transform and settings as an .npz file."""
         settings = {'format': FORMAT, 'scale': SCALE, 'bias': BIAS, 'min_divisor': MIN_DIVISOR}
-        with open(path, 'wb') as file:  # savez would add .npz to a name without it
-            np.savez(file, mean=self.mean, transform=self.transform, settings=json.dumps(settings, sort_keys=True))
+        runs.write_arrays(path, dict(mean=self.mean, transform=self.transform,
+                                     settings=json.dumps(settings, sort_keys=True)))
 
 
 def load(path):
     """The Whitener stored at `path`, for example data/cifar10/zca.npz; use its apply(images)."""
+    stored = runs.read_arrays(path, 'make it with tools/prepare_data.py cifar10')
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            settings = json.loads(str(stored['settings']))
-            mean, transform = stored['mean'], stored['transform']
-    except FileNotFoundError:
-        raise UserError('%s: no such file: make it with tools/prepare_data.py cifar10' % path)
-    except (OSError, ValueError, KeyError) as error:
+        same = json.loads(str(stored['settings']))['format'] == FORMAT
+        mean, transform = stored['mean'], stored['transform']
+        same = same and mean.dtype.kind == transform.dtype.kind == 'f' and mean.ndim == 1
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError('%s: not a stored whitening (%s)' % (path, error))
-    if settings.get('format') != FORMAT or transform.shape != (len(mean), len(mean)):
+    if not same or transform.shape != (len(mean), len(mean)) or not len(mean):
         raise UserError('%s: a whitening of another version: prepare the set again' % path)
     return Whitener(mean, transform)
 

@@ -23,7 +23,7 @@ def test_record_then_again_then_a_contradiction(tool, tmp_path):
     make_run(tmp_path / 'runs' / 'a')
     args = [tmp_path / 'runs', '--results', tmp_path / 'results', '--data', tmp_path]
     first = tool('record.py', *args)
-    assert (first.returncode, first.stdout) == (0, '1 runs and evaluations found; new rows: curves 3\n'), first.stderr
+    assert (first.returncode, first.stdout) == (0, '1 runs and evaluations found; new rows: curves 3, provenance 1\n'), first.stderr
     before = (tmp_path / 'results' / 'curves.csv').read_bytes()
     assert tool('record.py', *args).stdout == '1 runs and evaluations found; new rows: none\n'
     make_run(tmp_path / 'runs' / 'a', errors=34)
@@ -31,7 +31,7 @@ def test_record_then_again_then_a_contradiction(tool, tmp_path):
     assert (tmp_path / 'results' / 'curves.csv').read_bytes() == before
     assert tool('record.py', '--replace', *args).returncode == 0
     assert b',34,' in (tmp_path / 'results' / 'curves.csv').read_bytes()
-    assert sorted(os.listdir(str(tmp_path / 'results'))) == ['curves.csv']
+    assert sorted(os.listdir(str(tmp_path / 'results'))) == ['curves.csv', 'provenance.csv']
 
 
 def test_a_folder_that_is_not_there(tool, tmp_path):

@@ -58,7 +58,18 @@ def nothing_left(prefix):
 
 # --- it is there already
 
+def made_by_this_version():
+    """Whether the prefix is of this very setup.sh and package list; of another it would be made anew, under whoever uses it."""
+    tools = os.path.join(ROOT, 'tools')
+    script = 'cat "$0"/setup.sh "$0"/packages.txt | cksum | cut -d" " -f1'
+    mine = subprocess.run(['sh', '-c', script, tools], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+    with open(os.path.join(PREFIX, '.bcnn-caffe')) as file:
+        return file.read() == mine
+
+
 def test_a_second_run_does_nothing(tool):
+    if not made_by_this_version():
+        pytest.skip('%s was made by another version, for somebody else: left alone' % PREFIX)
     before = os.stat(PREFIX).st_mtime_ns
     result = tool('setup.sh')
     assert (result.returncode, result.stdout) == (0, 'setup: ready: %s\n' % PREFIX)
@@ -113,6 +124,66 @@ def test_a_mirror_without_bullseye(setup, tmp_path):
     one_clear_line(setup(cache=tmp_path / 'empty', CAFFE_DEBIAN_MIRROR='file://%s/mirror' % tmp_path),
                    'has no usable bullseye', 'CAFFE_DEBIAN_MIRROR')
     assert nothing_left(setup.prefix)
+
+
+def mirror_with(folder, sign=None):
+    """A mirror that has a bullseye with no package in it; sign(path) makes its InRelease."""
+    place = folder / 'mirror' / 'dists' / 'bullseye'
+    packages = place / 'main' / 'binary-amd64'
+    packages.mkdir(parents=True)
+    (packages / 'Packages').write_text('')
+    digest = hashlib.sha256(b'').hexdigest()
+    release = place / ('unsigned' if sign else 'Release')
+    release.write_text('Suite: bullseye\nCodename: bullseye\nComponents: main\nArchitectures: amd64\n'
+                       'Date: Sat, 01 Jan 2022 00:00:00 UTC\nSHA256:\n %s 0 main/binary-amd64/Packages\n' % digest)
+    if sign:
+        sign(release, place / 'InRelease')
+    return 'file://%s/mirror' % folder
+
+
+def test_an_unsigned_release_is_refused(setup, tmp_path):
+    mirror = mirror_with(tmp_path)
+    one_clear_line(setup(cache=tmp_path / 'empty', CAFFE_DEBIAN_MIRROR=mirror), 'has no usable bullseye', 'not signed')
+    assert nothing_left(setup.prefix)
+
+
+@pytest.mark.skipif(not shutil.which('gpg'), reason='no gpg to sign with')
+@pytest.mark.parametrize('tamper', [False, True])
+def test_only_debians_signature_counts(setup, tmp_path, tamper):
+    """Signed by somebody else's key; and, where that key is named as the keyring, changed after it was signed."""
+    home = tmp_path / 'gpg'
+    home.mkdir(mode=0o700)
+
+    def gpg(*words):
+        subprocess.run(('gpg', '--homedir', str(home), '--batch', '--yes', '--passphrase', '') + words, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def sign(release, signed):
+        gpg('--clearsign', '--output', str(signed), str(release))
+        if tamper:
+            signed.write_text(signed.read_text().replace('Components: main', 'Components: evil main'))
+
+    gpg('--quick-generate-key', 'somebody', 'rsa2048', 'sign')
+    gpg('--export', '--output', str(home / 'key.gpg'))
+    env = {'CAFFE_DEBIAN_KEYRING': str(home / 'key.gpg')} if tamper else {}
+    result = setup(cache=tmp_path / 'empty', CAFFE_DEBIAN_MIRROR=mirror_with(tmp_path, sign), **env)
+    subprocess.run(['gpgconf', '--homedir', str(home), '--kill', 'all'])
+    one_clear_line(result, 'has no usable bullseye')
+    assert any(word in result.stderr for word in ('NO_PUBKEY', 'BADSIG', 'not signed', 'signatures', 'GPG error')), result.stderr
+    assert nothing_left(setup.prefix)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='mounting a read-only disk needs root')
+def test_a_read_only_disk_is_one_line(setup, tmp_path):
+    """A shell ends without a word where `:` cannot write; found by tests/faults/campaign.py."""
+    disk = tmp_path / 'disk'
+    disk.mkdir()
+    if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'ro,size=1m', 'tmpfs', str(disk)]).returncode:
+        pytest.skip('cannot mount a tmpfs here')
+    try:
+        one_clear_line(setup(CAFFE_PREFIX=str(disk / '.caffe')), 'cannot write beside')
+    finally:
+        subprocess.run(['umount', str(disk)], check=True)
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(setup):

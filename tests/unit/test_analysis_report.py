@@ -192,6 +192,17 @@ def test_what_is_left_is_estimated():
     assert 'NIN' not in words.split('done')[1]  # published weights: nothing to train
 
 
+def test_faults_are_added_up():
+    made = Synthetic()
+    assert 'campaign.py' in Page(report.robustness.section(made.tables())).words()
+    for target, cases in (('train', 7), ('train', 5), ('record', 1000)):
+        made.fault(target=target, what=str(cases), cases=cases, seconds=1800.0)
+    made.fault(kind='soak', target='train and mc_eval', cases=720, seconds=3600.0)
+    words = Page(report.robustness.section(made.tables())).words()
+    assert 'faults injected into train 12 12 2 0 0 0 1.00' in words
+    assert 'all: faults 1,012 18 3 0 0 0 1.50' in words and 'long run of train and mc_eval 720' in words
+
+
 def test_every_experiment_has_deviations_with_reasons():
     assert deviations.general()
     for experiment in ('fig2', 'fig3', 'table1', 'fig4'):

@@ -97,7 +97,7 @@ def out(tmp_path):
 
 def test_a_curve_becomes_rows(runs, out, capsys):
     code, text, errors = go(runs, out, capsys)
-    assert (code, text, errors) == (0, '1 runs and evaluations found; new rows: curves 6\n', [])
+    assert (code, text, errors) == (0, '1 runs and evaluations found; new rows: curves 6, provenance 1\n', [])
     rows = results.read(str(out), 'curves')
     assert [(row['iteration'], row['method'], row['average'], row['T'], row['errors'], row['n']) for row in rows] == [
         (100, 'mc', 'probs', 5, 28, 500), (100, 'mc', 'scores', 5, 29, 500), (100, 'standard', None, 0, 33, 500),
@@ -168,7 +168,7 @@ def test_the_second_time_changes_no_byte(runs, out, capsys):
     before = contents(out)
     assert 'new rows: none' in go(runs, out, capsys)[1]
     go(runs, out, capsys, replace=True)
-    assert contents(out) == before and len(before) == 6
+    assert contents(out) == before and len(before) == 7
 
 
 def test_what_is_recorded_stays_when_its_run_is_gone(runs, out, tmp_path, capsys):

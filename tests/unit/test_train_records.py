@@ -196,7 +196,7 @@ def test_status_of_all_states(tmp_path):
 
 def test_a_line_a_minute_and_the_status_file(tmp_path, monkeypatch, capsys):
     now = [1000.0]
-    monkeypatch.setattr(watch.time, 'time', lambda: now[0])
+    monkeypatch.setattr(watch.time, 'monotonic', lambda: now[0])
     shown = watch.Watch(str(tmp_path), (10000, 5000))
     shown.at(2, 0)
     for iteration in range(1, 1301):

@@ -1,0 +1,29 @@
+"""Rows of analysis/results/faults.csv: what was tried, and what came of it. The columns are those of bcnn.results."""
+
+import os
+import sys
+from collections import OrderedDict
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)
+
+from bcnn import engine, files, results, runs  # noqa: E402
+
+
+def new_row(kind, target, what, seed):
+    """A row with nothing counted yet."""
+    about = runs.provenance(engine.describe())
+    row = OrderedDict((name, 0) for name in results.TABLES['faults'].columns)
+    row.update(kind=kind, target=target, what=what, seed=seed, seconds=0.0, caffe=about['caffe'], python=about['python'],
+               numpy=about['numpy'], device='cpu', commit=(about['commit'] or '')[:10] or None)
+    return row
+
+
+def store(path, rows):
+    """Puts rows into a table, in the place of those of the same kind, target and fault."""
+    folder, table = os.path.dirname(os.path.abspath(path)), results.TABLES['faults']
+    old = results.read(folder, 'faults') if os.path.basename(path) == 'faults.csv' else []
+    merged = OrderedDict((results.key_of(table, row), row) for row in old + rows)
+    with files.folder(folder), files.atomic(path) as temporary, open(temporary, 'w', newline='') as file:
+        file.write(results.text('faults', list(merged.values())))

@@ -1,0 +1,147 @@
+"""Child processes: their memory is limited, half a result is a death, and a stopped orphan holds no lock for ever."""
+
+import gc
+import multiprocessing.connection
+import os
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bcnn import children, files, runs
+from bcnn.errors import CaffeError, UserError
+from conftest import ROOT
+
+
+# --- memory
+
+@pytest.mark.parametrize('text, amount', [('8G', 8 << 30), ('500 M', 500 << 20), ('1000', 1000), ('2TiB', 2 << 40), ('0', None)])
+def test_an_amount_of_memory(monkeypatch, text, amount):
+    monkeypatch.setenv(children.MEMORY, text)
+    assert children.memory_limit() == amount
+
+
+@pytest.mark.parametrize('text', ['lots', '-1', '1.5G', '9' * 20, '8X'])
+def test_no_amount_is_one_line(monkeypatch, text):
+    monkeypatch.setenv(children.MEMORY, text)
+    with pytest.raises(UserError, match=children.MEMORY):
+        children.call(int, 1)
+
+
+def test_the_default_is_what_the_machine_has(monkeypatch):
+    monkeypatch.delenv(children.MEMORY, raising=False)
+    total = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+    assert 0 < children.memory_limit() and (children.memory_limit() < 2 * total or 'SwapTotal' in open('/proc/meminfo').read())
+
+
+def test_a_child_cannot_have_more_than_its_limit(monkeypatch):
+    monkeypatch.setenv(children.MEMORY, '500M')
+    assert children.call(lambda: len(bytearray(100 << 20))) == 100 << 20
+    with pytest.raises(MemoryError):
+        children.call(lambda: len(bytearray(1 << 30)))
+    assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY  # and its parent has none
+
+
+def soft():
+    return resource.getrlimit(resource.RLIMIT_DATA)[0]
+
+
+def test_a_gpu_lifts_the_limit_of_a_child_and_of_its_children(monkeypatch):
+    """CUDA reserves address space by the terabyte; bcnn.engine lifts the limit before it opens a GPU."""
+    monkeypatch.setenv(children.MEMORY, '500M')
+
+    def lifted():
+        children.lift_memory_limit()
+        return soft()
+
+    assert children.call(soft) == 500 << 20
+    assert children.call(lifted) == resource.RLIM_INFINITY
+    assert children.call(lambda: children.call(lifted)) == resource.RLIM_INFINITY
+
+
+# --- a worker that dies with half its result sent
+
+def half_a_result():
+    """What the kernel's OOM killer may leave in the pipe."""
+    for thing in gc.get_objects():
+        if isinstance(thing, multiprocessing.connection.Connection) and not thing.closed and thing.writable:
+            os.write(thing.fileno(), struct.pack('!i', 1000) + b'half')
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_half_a_result_is_a_death():
+    with pytest.raises(CaffeError, match='signal 9'):
+        children.call(half_a_result)
+
+
+# --- stopped orphans
+
+HOLD = '''
+import os, signal, sys, time
+sys.path.insert(0, %r)
+from bcnn import files, runs
+with %s:
+    if os.fork() == 0:           # a child that is stopped before it can ask to die with its parent
+        parent = os.getppid()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(0)              # continued: bcnn.children looks for its parent here
+    print('holding', flush=True)
+    time.sleep(60)
+'''
+
+
+def orphan(lock):
+    """Leaves a stopped child that has the lock, of a parent that is dead."""
+    process = subprocess.Popen([sys.executable, '-c', HOLD % (ROOT, lock)], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b'holding\n'
+    time.sleep(0.2)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_a_stopped_orphan_of_a_training_run_frees_its_lock(tmp_path):
+    orphan('runs.lock(%r)' % str(tmp_path))
+    begin = time.monotonic()
+    with runs.lock(str(tmp_path)):
+        assert time.monotonic() - begin < runs.PATIENCE
+
+
+def test_a_stopped_orphan_of_an_evaluation_frees_its_lock(tmp_path):
+    path = str(tmp_path / 'lock')
+    orphan('files.lock(%r)' % path)
+    waited = []
+    begin = time.monotonic()
+    with files.lock(path, lambda: waited.append(True)):
+        assert waited and time.monotonic() - begin < 10
+
+
+def wait_for_stop(pid):
+    deadline = time.monotonic() + 10
+    while files._state(pid) != 'T':
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_job_that_its_user_has_stopped_stays_stopped(tmp_path):
+    """Ctrl-Z on a command that holds a lock is nobody else's business."""
+    process = subprocess.Popen([sys.executable, '-c', HOLD % (ROOT, 'runs.lock(%r)' % str(tmp_path))], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b'holding\n'
+        process.send_signal(signal.SIGSTOP)
+        wait_for_stop(process.pid)
+        with pytest.raises(UserError, match='being trained by process %d' % process.pid):
+            with runs.lock(str(tmp_path)):
+                pass
+        time.sleep(0.1)
+        assert files._state(process.pid) == 'T'
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        with runs.lock(str(tmp_path)):  # wakes the child, which ends
+            pass

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Check stored results: summaries derived anew from the raw sums, checksums, and tables against each other.
+
+Says what does not agree, and names the file; changes nothing. Exit code 0 if all agrees, 1 if something does not.
+"""
+
+import argparse
+
+from launcher import ROOT, start
+
+EXAMPLES = '''examples:
+  python tools/verify.py runs/mnist-lenet_all-seed1   a training run with its evaluations
+  python tools/verify.py runs/X/mc/T100-0a1b2c3d      one evaluation
+  python tools/verify.py analysis/results             the recorded tables
+  python tools/verify.py                              everything'''
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('paths', nargs='*', metavar='FOLDER', help='default: runs/ and analysis/results/')
+    parser.add_argument('--data', default=ROOT + '/data', metavar='DIR', help='the prepared sets (default: data/)')
+    parser.add_argument('--runs', metavar='DIR', help='where the runs of the tables are (default: runs/)')
+    parser.add_argument('--all', action='store_true', help='show what agrees, too')
+    return parser
+
+
+def run(args):
+    from bcnn import verify
+    return verify.command(args)
+
+
+if __name__ == '__main__':
+    start(make_parser(), run)
