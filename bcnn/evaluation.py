@@ -175,6 +175,16 @@ def block_path(folder, repetition, block):
     return os.path.join(folder, 'blocks', '%s-%05d.npz' % (name, block))
 
 
+def progress_of(folder, repeats):
+    """(blocks that are there, blocks in all) of an evaluation with MC passes; (0, 1) before it has begun."""
+    about = runs.read_json(os.path.join(folder, runs.CONFIG))
+    if about is None:
+        return 0, 1
+    blocks = -(-about['count'] // about['batch'])
+    paths = [block_path(folder, repetition, block) for repetition in range(repeats + 1) for block in range(blocks)]
+    return sum(os.path.exists(path) for path in paths), len(paths)
+
+
 def _worker(job, settings):
     """A function from (repetition, block) to its arrays; the nets are loaded when first needed."""
     engine.use_device(settings.gpu)

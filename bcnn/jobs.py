@@ -47,7 +47,8 @@ def default_dataset(net):
 
 
 def _trained(entry, seed):
-    path = os.path.join(runs.folder(entry.dataset, entry.net, seed), runs.FINAL)
+    path = os.path.join(runs.furthest(entry.dataset, entry.net, seed) or runs.folder(entry.dataset, entry.net, seed),
+                        runs.FINAL)
     if not os.path.exists(path):
         published = ', or the published ones: tools/prepare_data.py nin_weights' if entry.net == 'nin' else ''
         raise UserError('%s: not trained yet: python tools/train.py --net %s --dataset %s --seed %d; or name other '

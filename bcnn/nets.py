@@ -170,6 +170,8 @@ def squared_hinge(scores, label):
 
 Data = namedtuple('Data', 'layer shape scale train test crop')
 _MNIST = Data('mnist', (1, 28, 28), 1 / 256.0, 'data/mnist/train_lmdb', 'data/mnist/test_lmdb', None)
+# Not of the paper: the same format and size, for machines that cannot get MNIST.
+_FASHION = _MNIST._replace(train='data/fashion_mnist/train_lmdb', test='data/fashion_mnist/test_lmdb')
 # GCN and ZCA whitening are in the LMDB: no transform here.
 _CIFAR = Data('cifar', (3, 32, 32), None, 'data/cifar10/train_lmdb', 'data/cifar10/test_lmdb', None)
 # The whitened images with 4 zeros on each side: random crops and mirrors for Augmented-DSN.
@@ -189,7 +191,8 @@ def _registry():
     nets = []
     for name, where in LENET_DROPOUT.items():
         body = partial(lenet, maps=(20, 50, 500), pads=(0, 0))
-        nets.append(Net('mnist', name, body, where, _MNIST, 64, L.SoftmaxWithLoss, 'mnist'))
+        for dataset, data in (('mnist', _MNIST), ('fashion_mnist', _FASHION)):
+            nets.append(Net(dataset, name, body, where, data, 64, L.SoftmaxWithLoss, dataset))
         for k in FRACTIONS if where else ():
             subset = _MNIST._replace(train='data/mnist_%d/train_lmdb' % k)
             nets.append(Net('mnist_%d' % k, name, body, where, subset, 64, L.SoftmaxWithLoss, 'mnist'))
@@ -204,8 +207,8 @@ def _registry():
 
 
 def _by_name(net):
-    dataset, _, fraction = net.dataset.partition('_')
-    return dataset, int(fraction or 1), net.net
+    dataset, _, fraction = net.dataset.rpartition('_')
+    return (dataset, int(fraction), net.net) if fraction.isdigit() else (net.dataset, 1, net.net)
 
 
 REGISTRY = _registry()

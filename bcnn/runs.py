@@ -44,18 +44,28 @@ def folder(dataset, net, seed, runs=RUNS):
     return os.path.join(runs, '%s-%s-seed%d' % (dataset, net, seed))
 
 
+def furthest(dataset, net, seed, runs=RUNS):
+    """The folder of the complete run that went furthest, of train.py or of a profile of run_all.sh; None if none is."""
+    name = os.path.basename(folder(dataset, net, seed))
+    found = [(sum(read_json(path)['iterations']), os.path.dirname(path))
+             for pattern in ((name, DONE), ('*', name, DONE))
+             for path in glob.glob(os.path.join(glob.escape(runs), *pattern))]
+    return max(found)[1] if found else None
+
+
 def evaluations(weights, name, runs=RUNS):
     """The folder for evaluations of these weights: below their run, or one of its own for weights from elsewhere."""
     run = os.path.dirname(os.path.abspath(weights))
-    if os.path.dirname(run) == os.path.abspath(runs):
+    if os.path.exists(os.path.join(run, DONE)):
         return os.path.join(run, 'mc')
     stem = os.path.splitext(os.path.basename(weights))[0]
     return os.path.join(runs, '%s-%s' % (name.replace('/', '-'), stem), 'mc')
 
 
 def find(runs=RUNS):
-    """The folders of all training runs, in order of name."""
-    return sorted(os.path.dirname(path) for path in glob.glob(os.path.join(glob.escape(runs), '*', CONFIG))
+    """The folders of all training runs, those of run_all.sh's profiles one level lower; in order of name."""
+    configs = [path for below in (('*',), ('*', '*')) for path in glob.glob(os.path.join(glob.escape(runs), *below + (CONFIG,)))]
+    return sorted(os.path.dirname(path) for path in configs
                   if os.path.exists(os.path.join(os.path.dirname(path), PROVENANCE)))
 
 
@@ -75,11 +85,12 @@ PATIENCE = 3.0  # seconds for the children of a killed process to go
 
 
 @contextlib.contextmanager
-def lock(run):
+def lock(run, doing='being trained', waiting=None):
     """Holds a run's lock; refuses at once, with its process id, while another process holds it.
 
     Children inherit the lock, so it is free only when they are gone too. Those of a process
-    ended by kill -9 need a moment for that, which is waited for.
+    ended by kill -9 need a moment for that, which is waited for. doing: what the holder does
+    to the folder. waiting: called with the message once, and then the lock is waited for.
     """
     with files.explained(run):
         descriptor = os.open(os.path.join(run, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -88,8 +99,12 @@ def lock(run):
         while not _try_lock(descriptor, fcntl.LOCK_EX):
             holder = _holder(descriptor)
             if holder and (holder[1] != socket.gethostname() or _alive(holder[0])) or time.time() > give_up:
-                raise UserError('%s: being trained by process %s: wait for it, or stop it first'
-                                % (run, '%d on %s' % holder if holder else 'unknown'))
+                message = '%s: %s by process %s' % (run, doing, '%d on %s' % holder if holder else 'unknown')
+                if waiting is None:
+                    raise UserError('%s: wait for it, or stop it first' % message)
+                waiting(message)
+                _wait_lock(descriptor)
+                break
             time.sleep(0.05)
         _write_holder(descriptor, '%d %s' % (os.getpid(), socket.gethostname()))
         try:
@@ -120,6 +135,11 @@ def _try_lock(descriptor, kind):
             return False
         raise UserError('this disk knows no locks (%s): choose another --out' % error.strerror)
     return True
+
+
+def _wait_lock(descriptor):
+    while not _try_lock(descriptor, fcntl.LOCK_EX):  # not one blocking call: a signal should end the wait
+        time.sleep(0.5)
 
 
 def _holder(descriptor):

@@ -12,11 +12,12 @@ def lines(place=runs.RUNS):
     found = runs.find(place)
     if not found:
         raise UserError('%s: no training runs here: start one with tools/train.py' % place)
-    width = max(len(os.path.basename(run)) for run in found)
+    names = [os.path.relpath(run, place) for run in found]
+    width = max(map(len, names))
     form = '%%-%ds  %%-26s %%-22s %%-34s %%10s  %%s' % width
     yield form % ('run', 'state', 'iteration', 'last test error', 'speed', 'left')
-    for run in found:
-        yield (form % ((os.path.basename(run),) + row(run))).rstrip()
+    for name, run in zip(names, found):
+        yield (form % ((name,) + row(run))).rstrip()
 
 
 def row(run):

@@ -99,12 +99,15 @@ def check(settings, task):
 
 # --- a run -------------------------------------------------------------------------------------
 
-def run(task, settings, folder):
-    """0 when the run is complete, 130 or 143 when a signal stopped it; goes on with what the folder has."""
+def run(task, settings, folder, wait=False):
+    """0 when the run is complete, 130 or 143 when a signal stopped it; goes on with what the folder has.
+
+    wait: for another process that trains there, whose work is then gone on with.
+    """
     folder = os.path.abspath(folder)
     check(settings, task)
     with files.folder(folder):
-        with runs.lock(folder):
+        with runs.lock(folder, waiting=(lambda message: progress.say(message + ': waiting')) if wait else None):
             runs.sweep(folder)
             if _settle(task, settings, folder):
                 progress.say('%s: complete already%s' % (folder, _last_errors(folder)))
@@ -244,7 +247,7 @@ def command(args):
     settings = Settings(args.seed, iterations(args.iters, task), args.eval_points,
                         default_T(task) if args.T is None else args.T, _device(args),
                         cores if args.jobs is None else args.jobs, args.snapshot_every)
-    return run(task, settings, args.out or runs.folder(task.dataset, task.net, settings.seed))
+    return run(task, settings, args.out or runs.folder(task.dataset, task.net, settings.seed), args.wait)
 
 
 def _device(args):

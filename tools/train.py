@@ -40,6 +40,7 @@ def make_parser():
     add('--snapshot-every', type=int, metavar='N', help='iterations (default: about a minute)')
     add('--data', help='folder of the prepared sets (default: data/)')
     add('--out', help="the run's folder (default: below runs/)")
+    add('--wait', action='store_true', help='where another process trains this run: wait for it (default: refuse)')
     return parser
 
 

@@ -165,9 +165,9 @@ def expected(dataset, net):
     return pick(LENET % sizes, net[len('lenet_'):]) + (SOFTMAX % ('ip2', 'ip2')).splitlines()
 
 
-def test_the_nets_are_those_of_the_paper():
+def test_the_nets_are_those_of_the_paper_and_the_lenets_on_fashion_mnist():
     subsets = {('mnist_%d' % k, net) for k in (2, 4, 8, 16, 32) for net in ('lenet_all', 'lenet_ip')}
-    whole = {(data, net) for data in ('mnist', 'cifar10') for net in ('lenet_all', 'lenet_ip', 'lenet_none')}
+    whole = {(data, net) for data in ('mnist', 'fashion_mnist', 'cifar10') for net in ('lenet_all', 'lenet_ip', 'lenet_none')}
     assert set(nets.REGISTRY) == subsets | whole | {('cifar10', net) for net in ('nin', 'dsn', 'dsn_aug')}
 
 
@@ -195,6 +195,8 @@ def test_deploy_and_mc_nets_have_the_same_layers_but_the_end(dataset, net):
 
 DATA = {  # train source, test source, train batch, scale, train crop and mirror
     ('mnist', 'lenet_all'): ('data/mnist/train_lmdb', 'data/mnist/test_lmdb', 64, 0.00390625, 0, False),
+    ('fashion_mnist', 'lenet_all'): ('data/fashion_mnist/train_lmdb', 'data/fashion_mnist/test_lmdb', 64, 0.00390625, 0,
+                                     False),
     ('mnist_4', 'lenet_ip'): ('data/mnist_4/train_lmdb', 'data/mnist/test_lmdb', 64, 0.00390625, 0, False),
     ('mnist_32', 'lenet_all'): ('data/mnist_32/train_lmdb', 'data/mnist/test_lmdb', 64, 0.00390625, 0, False),
     ('cifar10', 'lenet_none'): ('data/cifar10/train_lmdb', 'data/cifar10/test_lmdb', 128, 1, 0, False),
@@ -208,7 +210,7 @@ DATA = {  # train source, test source, train batch, scale, train crop and mirror
 def test_data_layers(dataset, net):
     train_source, test_source, batch, scale, crop, mirror = DATA[dataset, net]
     train, test = [layer for layer in nets.train_test(net, dataset).layer if layer.type == 'Data']
-    assert train.name == test.name == dataset.split('_')[0].replace('10', '')
+    assert train.name == test.name == ('cifar' if dataset == 'cifar10' else 'mnist')
     for layer, phase, source, size in ((train, 'TRAIN', train_source, batch), (test, 'TEST', test_source, 100)):
         assert list(layer.top) == ['data', 'label']
         assert [caffe_pb2.Phase.Name(rule.phase) for rule in layer.include] == [phase]

@@ -152,7 +152,7 @@ def test_dsn_margins_stay_reachable():
     ('cifar10', 'lenet_al', "no net 'lenet_al' for cifar10; there are: lenet_all, dsn"),
     ('mnist_4', 'lenet_none', "no net 'lenet_none' for mnist_4; there are: lenet_"),
     ('mnist', 'dsn_aug', "no net 'dsn_aug' for mnist; there are: lenet_all"),
-    ('', '', "no data set ''; there are: cifar10, mnist"),
+    ('', '', "no data set ''; there are: cifar10, fashion_mnist, mnist"),
 ])
 def test_unknown_names_are_refused_with_the_nearest(dataset, net, start):
     with pytest.raises(UserError) as error:
@@ -169,7 +169,7 @@ def project(tmp_path_factory):
     os.symlink(os.path.join(ROOT, 'prototxt'), str(folder / 'prototxt'))
     (folder / 'runs').mkdir()
     random = np.random.RandomState(3)
-    names = ['mnist'] + ['mnist_%d' % k for k in (2, 4, 8, 16, 32)] + ['cifar10', 'cifar10_pad4']
+    names = ['mnist', 'fashion_mnist'] + ['mnist_%d' % k for k in (2, 4, 8, 16, 32)] + ['cifar10', 'cifar10_pad4']
     for name in names:
         for part in ('train', 'test'):
             write_lmdb(folder / 'data' / name / (part + '_lmdb'), name, random)
@@ -181,7 +181,7 @@ def write_lmdb(path, name, random):
     with lmdb.open(str(path), map_size=1 << 26) as database, database.begin(write=True) as transaction:
         for i in range(12):
             datum = caffe_pb2.Datum(label=i % 10)
-            if name.startswith('mnist'):
+            if 'mnist' in name:
                 datum.channels, datum.height, datum.width = 1, 28, 28
                 datum.data = random.randint(0, 256, 784).astype(np.uint8).tobytes()
             else:
@@ -229,7 +229,7 @@ def train(folder, solver_path, steps):
 
 
 def test_there_is_a_solver_for_every_run():
-    assert len(solver_files()) == 17 + 2 * 3  # 19 nets, of which two train in three stages
+    assert len(solver_files()) == 20 + 2 * 3  # 22 nets, of which two train in three stages
 
 
 @pytest.mark.parametrize('path', solver_files())

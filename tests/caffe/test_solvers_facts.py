@@ -25,6 +25,8 @@ for _k in (2, 4, 8, 16, 32):
     for _net in ('lenet_all', 'lenet_ip'):
         TABLE['mnist_%d' % _k, _net, None] = dict(INV, max_iter=1000000, test_interval=5000, display=1000,
                                                   snapshot=10000)
+for _net in ('lenet_all', 'lenet_ip', 'lenet_none'):
+    TABLE['fashion_mnist', _net, None] = TABLE['mnist', _net, None]
 for _stage in (1, 2, 3):
     TABLE['cifar10', 'dsn_aug', _stage] = TABLE['cifar10', 'dsn', _stage]
 

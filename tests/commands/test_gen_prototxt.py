@@ -42,6 +42,8 @@ def test_the_folders_have_the_files_that_they_should(tool):
              'mnist/lenet_none': {'train_test', 'deploy', 'solver'},
              'cifar10/lenet_none': {'train_test', 'deploy', 'solver'},
              'cifar10/nin': whole, 'cifar10/dsn': stages, 'cifar10/dsn_aug': stages}
+    for net in ('lenet_all', 'lenet_ip', 'lenet_none'):
+        right['fashion_mnist/' + net] = right['mnist/' + net]
     for k in (2, 4, 8, 16, 32):
         for net in ('lenet_all', 'lenet_ip'):
             right['mnist_%d/%s' % (k, net)] = {'train_test', 'solver'}
