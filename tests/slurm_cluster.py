@@ -8,7 +8,7 @@
     sudo python3 tests/slurm_cluster.py restart /tmp/slurm node1
     sudo python3 tests/slurm_cluster.py stop /tmp/slurm
 
-One CPU a node; partition `main` has both nodes, `second` only node2. Nothing outside the folder is
+Two CPUs a node; partition `main` has both nodes, `second` only node2. Nothing outside the folder is
 written, no other munge or Slurm is touched, and no systemd is needed. Jobs survive a restart of the
 controller, and those of a node that is gone are started again on another after 10 seconds.
 """
@@ -57,8 +57,9 @@ MessageTimeout=5
 MinJobAge={min_job_age}
 ReturnToService=2
 DefMemPerCPU=1000
-NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=1 RealMemory=4000
-NodeName=node2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=1 RealMemory=4000
+GresTypes=gpu
+NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2 RealMemory=8000 Gres=gpu:1
+NodeName=node2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2 RealMemory=8000 Gres=gpu:1
 PartitionName=main Nodes=node1,node2 Default=YES MaxTime=INFINITE DefaultTime=60
 PartitionName=second Nodes=node2 MaxTime=INFINITE DefaultTime=60
 """
@@ -94,6 +95,8 @@ class Cluster:
         with open(self.config, 'w') as file:
             file.write(CONFIG.format(host=socket.gethostname().split('.')[0], folder=self.folder,
                                      ports=free_ports(3), min_job_age=min_job_age))
+        with open(self.inside('gres.conf'), 'w') as file:
+            file.write('NodeName=node1,node2 Name=gpu File=/dev/null\n')  # in name only: to be asked for
         for daemon in ('munge', 'controller') + NODES:
             self.launch(daemon)
         self.wait_for('both nodes', lambda: self.nodes_up() == list(NODES))

@@ -9,7 +9,7 @@ case $answer in
     *JobState=FAILED* | *JobState=CANCELLED* | *JobState=TIMEOUT* | *JobState=OUT_OF_MEMORY* | *JobState=NODE_FAIL* | \
     *JobState=BOOT_FAIL* | *JobState=DEADLINE* | *JobState=PREEMPTED* | *JobState=REVOKED*) echo failed ;;
     *'Invalid job id'*)
-        # Slurm forgets a job some minutes after its end (MinJobAge); jobscript.sh has written down how that was.
+        # Slurm forgets a job some minutes after its end (MinJobAge); the job itself has written down how that was.
         if [ "$(cat ".snakemake/slurm/$1.exit" 2>/dev/null)" = 0 ]; then echo success; else echo failed; fi ;;
     *) echo running ;;
 esac
