@@ -94,9 +94,7 @@ def _cluster(args):
 
 def _snakemake(what, args, gpus, options=(), partial=False):
     """The exit code of Snakemake, 128 + the signal where one stopped it; signals go to all its jobs."""
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([plan.ROOT] + _path()))
-    child = subprocess.Popen(words(what, args, gpus, options, partial), cwd=what.folder, env=environment,
-                             preexec_fn=_own_group)
+    child = subprocess.Popen(words(what, args, gpus, options, partial), cwd=what.folder, preexec_fn=_own_group)
     got = []
 
     def forward(number, _frame):
@@ -110,10 +108,6 @@ def _snakemake(what, args, gpus, options=(), partial=False):
         for number, handler in old.items():
             signal.signal(number, handler)
     return 128 + got[0] if got else code
-
-
-def _path():
-    return [part for part in os.environ.get('PYTHONPATH', '').split(os.pathsep) if part]
 
 
 def _own_group():

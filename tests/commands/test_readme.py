@@ -1,0 +1,97 @@
+"""Every command of README.md, executed as typed, from the top, in a project with small data.
+
+Blocks marked ```sh are executed. Those marked ```sh docker, ```sh conda and ```sh cluster need an engine that a
+test machine has not: what they call of this project is checked for being there and taking these options.
+"""
+
+import glob
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+sys.path.insert(0, os.path.join(ROOT, 'tests'))
+import trainhelp  # noqa: E402
+
+README = os.path.join(ROOT, 'README.md')
+ELSEWHERE = ('docker', 'conda', 'cluster')
+ITSELF = 'tools/test.sh'  # runs this test
+
+
+def blocks():
+    """[(section, kind, [command])] of the README's shell blocks; kind is '' for those to execute."""
+    section, kind, found = '', None, []
+    for line in open(README, encoding='utf-8'):
+        if kind is None and line.startswith('#'):
+            section = line.strip('# \n')
+        if line.startswith('```'):
+            words = line[3:].split()
+            kind = ' '.join(words[1:]) if kind is None and words[:1] == ['sh'] else 'other' if kind is None else None
+            if kind not in (None, 'other'):
+                found.append((section, kind, []))
+        elif kind not in (None, 'other'):
+            command = line.split('  #')[0].strip()
+            if command:
+                found[-1][2].append(command)
+    return found
+
+
+def executed():
+    return [(section, command) for section, kind, commands in blocks() if kind == '' for command in commands]
+
+
+def test_the_readme_has_no_other_kinds_of_blocks_and_no_indented_commands():
+    assert {kind for _, kind, _ in blocks()} <= {''} | set(ELSEWHERE)
+    assert len(executed()) > 20
+    indented = [line for line in open(README, encoding='utf-8') if re.match(r'    (python|tools/|docker|conda)', line)]
+    assert not indented
+
+
+@pytest.mark.parametrize('command', [command for _, kind, commands in blocks() if kind for command in commands])
+def test_commands_for_other_machines_call_what_is_there(command):
+    for path in re.findall(r'(?:tools|workflow|tests|analysis)/[\w/.]+', command):
+        assert os.path.exists(os.path.join(ROOT, path)), path
+    words = shlex.split(command)
+    for k, word in enumerate(words):
+        if re.match(r'tools/\w+\.(py|sh)$', word) and word != ITSELF:
+            options = [other for other in words[k + 1:] if other != '...']
+            assert parser_of(word).parse_args(options) is not None
+    if words[:2] == ['docker', 'build'] and '--target' in words:
+        target = words[words.index('--target') + 1]
+        assert re.search(r'^FROM .* AS %s$' % target, open(os.path.join(ROOT, 'Dockerfile')).read(), re.MULTILINE)
+
+
+def parser_of(tool):
+    name = os.path.splitext(os.path.basename(tool))[0]
+    sys.path.insert(0, os.path.join(ROOT, 'tools'))
+    spec = importlib.util.spec_from_file_location('readme_' + name, os.path.join(ROOT, 'tools', name + '.py'))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.make_parser()
+
+
+# --- executing -------------------------------------------------------------------------------------
+
+SHORT = {  # what would take minutes or hours, and how long it is here
+}
+
+
+@pytest.fixture(scope='module')
+def project(tmp_path_factory):
+    """A copy of the code, small data, and what the README's user has: a net of their own, published weights."""
+    folder = tmp_path_factory.mktemp('readme project')
+    names = subprocess.run(['git', '-C', ROOT, 'ls-files'], stdout=subprocess.PIPE, universal_newlines=True).stdout.split('\n')
+    for name in filter(None, names):
+        if os.path.exists(os.path.join(ROOT, name)):
+            os.makedirs(str((folder / name).parent), exist_ok=True)
+            shutil.copy2(os.path.join(ROOT, name), str(folder / name))
+    (folder / 'data').mkdir()
+    trainhelp.make_data(folder / 'data')
+    return folder
