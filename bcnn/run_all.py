@@ -113,6 +113,7 @@ def _snakemake(what, args, gpus, options=(), partial=False):
 def _own_group():
     """In the child: a process group of its own, and no more new jobs when the parent is killed."""
     os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell script's background jobs are born deaf to it
     PR_SET_PDEATHSIG = 1
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 

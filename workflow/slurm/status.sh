@@ -5,11 +5,10 @@
 answer=$(scontrol --oneliner show job "$1" 2>&1)
 case $answer in
     *JobState=COMPLETED*) echo success ;;
-    # All that Slurm has given up, and nothing that it will start again by itself.
+    # All that Slurm has given up, and nothing that it will start again by itself; and what it has forgotten,
+    # as it does some minutes after a job's end. The job itself has written down whether it was complete.
     *JobState=FAILED* | *JobState=CANCELLED* | *JobState=TIMEOUT* | *JobState=OUT_OF_MEMORY* | *JobState=NODE_FAIL* | \
-    *JobState=BOOT_FAIL* | *JobState=DEADLINE* | *JobState=PREEMPTED* | *JobState=REVOKED*) echo failed ;;
-    *'Invalid job id'*)
-        # Slurm forgets a job some minutes after its end (MinJobAge); the job itself has written down how that was.
+    *JobState=BOOT_FAIL* | *JobState=DEADLINE* | *JobState=PREEMPTED* | *JobState=REVOKED* | *'Invalid job id'*)
         if [ "$(cat ".snakemake/slurm/$1.exit" 2>/dev/null)" = 0 ]; then echo success; else echo failed; fi ;;
     *) echo running ;;
 esac

@@ -6,9 +6,8 @@
 set -u
 cpus=$1 memory=${BCNN_MEM:-$2} gpus=$3 script=$4
 [ "$gpus" -gt 0 ] || gpus=''
-# What Slurm itself has to say (a time limit, a refusal) belongs in the job's log of the workflow.
 job=$(basename -- "${script%.*}") # without the number Snakemake gave it
-log=logs/$job.log
+log=logs/$job.log                 # the workflow's; what Snakemake and Slurm say on the node goes to logs/slurm/
 # The name tells any later call which job of which folder this is.
 name=$job.$(pwd | cksum | cut -d ' ' -f 1)
 mkdir -p logs/slurm .snakemake/slurm || exit 1
@@ -17,8 +16,7 @@ mkdir -p logs/slurm .snakemake/slurm || exit 1
 content() {
     cat <<'END'
 #!/bin/sh
-exec >>"logs/slurm/$SLURM_JOB_NAME.log" 2>&1
-notes=.snakemake/slurm
+notes=$PWD/.snakemake/slurm
 # A node that Slurm has lost may go on with the job that is started again here: wait for its end.
 exec 9>"$notes/$SLURM_JOB_NAME.lock" && flock 9
 rm -f "$notes/$SLURM_JOB_ID.exit"
@@ -29,7 +27,7 @@ END
 }
 
 submit() {
-    content | sbatch --parsable --requeue --job-name="$name" --output="$log" --open-mode=append \
+    content | sbatch --parsable --requeue --job-name="$name" --output='logs/slurm/%x.log' --open-mode=append \
         --cpus-per-task="$cpus" --mem="$memory" ${gpus:+--gres="gpu:$gpus"} \
         ${BCNN_PARTITION:+--partition="$BCNN_PARTITION"} ${BCNN_TIME:+--time="$BCNN_TIME"} 2>>"$log"
 }
@@ -50,7 +48,8 @@ controller_answers() {
 give_up=$(($(date +%s) + 3600))
 while [ "$(date +%s)" -lt "$give_up" ]; do
     if controller_answers; then
-        if adopt || number=$(submit); then
+        # Slurm may give a number twice, after a crash; and it may put the name of a cluster behind it.
+        if adopt || { number=$(submit) && rm -f ".snakemake/slurm/${number%%;*}.exit"; }; then
             echo "${number%%;*}"
             exit 0
         fi
