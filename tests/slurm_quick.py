@@ -16,8 +16,8 @@ prepared; starts tests/slurm_cluster.py in a folder of its own and stops it. Eac
     controller   kill -9 of slurmctld while jobs run; it is away for 20 seconds
     interrupted  Ctrl-C for run_all.sh; started again, it adopts the jobs that run
 
-Equal means: the bytes of every final.caffemodel, and every row of the report's tables but for the name of
-the profile. Exit code 0 if all is equal.
+Equal means: the bytes of every final.caffemodel, and every row of the report's tables but for the names of
+the profile and of the commit. Exit code 0 if all is equal.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def refused(trial):
 
 def cluster(trial):
     trial.finish(trial.start('--cluster', 'slurm', '--partition', 'main', '--time', '2:00:00', '--mem', '2500M'))
-    used = sorted(set(node for _, node, _, _ in trial.jobs()))
+    used = sorted(set(row[1] for row in trial.jobs()))
     require(used == list(NODES), 'jobs ran on %s only' % used)
 
 
@@ -126,7 +126,7 @@ def daemon(trial):
     trial.cluster.kill(node)
     say('killed slurmd of %s, which runs job %s' % (node, number))
     wait_for('job %s to be started again, or its end' % number,
-             lambda: trial.restarts(number) or number not in [found for found, _, _, _ in trial.jobs('RUNNING,PENDING')])
+             lambda: trial.restarts(number) or number not in [row[0] for row in trial.jobs('RUNNING,PENDING')])
     say('job %s was %s' % (number, 'started again' if trial.restarts(number) else 'done before Slurm missed the node'))
     trial.finish(process)  # on one node
     trial.cluster.restart(node)
@@ -160,7 +160,7 @@ def interrupted(trial):
     number, _ = trial.training(process)
     process.send_signal(signal.SIGINT)
     trial.finish(process, code=130)
-    left = [found for found, _, _, _ in trial.jobs('RUNNING')]
+    left = [row[0] for row in trial.jobs('RUNNING')]
     require(number in left, 'job %s did not go on' % number)
     say('interrupted; jobs %s go on' % ', '.join(left))
     trial.finish(trial.start('--cluster', 'slurm'))
@@ -182,7 +182,7 @@ def results(folder):
             found[os.path.relpath(path, folder)] = file.read()
     for path in glob.glob(os.path.join(folder, 'report', 'results', '*.csv')):
         with open(path, newline='') as file:
-            rows = [dict(row, profile=None) for row in csv.DictReader(file)]
+            rows = [dict(row, profile=None, commit=None) for row in csv.DictReader(file)]
         require(rows, '%s: no rows' % path)
         found[os.path.relpath(path, folder)] = rows
     return found
@@ -196,7 +196,8 @@ def compare(folder):
     require(not different, 'other than locally: ' + ', '.join(different))
     weights = [name for name in mine if name.endswith('.caffemodel')]
     require(len(weights) == 3, '%d final.caffemodel, not 3' % len(weights))
-    return '%d final.caffemodel, %d rows' % (len(weights), sum(len(rows) for name, rows in mine.items() if name not in weights))
+    rows = sum(len(mine[name]) for name in mine if name not in weights)
+    return '%d final.caffemodel, %d rows' % (len(weights), rows)
 
 
 def check_options(slurm, place):
