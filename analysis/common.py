@@ -6,6 +6,7 @@ the columns of the results, which are plain Python.
 
 import argparse
 import os
+import subprocess
 import sys
 import textwrap
 
@@ -16,8 +17,12 @@ try:
     import matplotlib  # noqa: F401  (drawn with in style.py)
     import pandas as pd
 except ImportError as missing:
-    sys.exit('%s: %s: pip install pandas matplotlib, or run it as tools/python %s'
-             % (os.path.basename(sys.argv[0]), missing, os.path.relpath(sys.argv[0])))
+    python = os.path.join(os.path.dirname(HERE), 'tools', 'python')  # the one of tools/setup.sh has both
+    ready = os.path.exists(python) and subprocess.call([python, '-c', 'import matplotlib, pandas'],
+                                                       stderr=subprocess.DEVNULL) == 0
+    if ready and 'BCNN_RELAUNCHED' not in os.environ:
+        os.execve(python, [python] + sys.argv, dict(os.environ, BCNN_RELAUNCHED='1'))
+    sys.exit('%s: %s: pip install pandas matplotlib, or tools/setup.sh' % (os.path.basename(sys.argv[0]), missing))
 
 from bcnn import paper, results  # noqa: E402  (after the path is set)
 from bcnn.errors import UserError  # noqa: E402

@@ -53,7 +53,15 @@ def make_data(data):
     for name, size in (('cifar10', 32), ('cifar10_pad4', 40)):
         make_set(data, name, train=(padded(images[:20], size, 1 / 128.0), labels[:20]),
                  test=(padded(test[:10], size, 1 / 128.0), test_labels[:10]))
+    raw = padded(test[:10], 32, 1).astype(np.uint8)
+    make_set(data, 'cifar10_raw', train=(raw, test_labels[:10]), test=(raw, test_labels[:10]))
     return str(data)
+
+
+def make_subset(data, divisor):
+    """A small set in the place of a fraction of MNIST, whose test images are those of the whole."""
+    images, labels = mnist('train', TRAIN)
+    make_set(data, 'mnist_%d' % divisor, train=(images[::divisor], labels[::divisor]))
 
 
 def task(data, net, batch=None, **options):

@@ -108,7 +108,7 @@ def test_a_python_without_pandas_says_what_to_do(clone):
     result = run('plot.py', python=(PYTHON, '-S'), root=clone)  # -S: no site-packages
     if result.returncode == 0:
         result = run('plot.py', python=('python3', '-I', '-S'), root=clone)
-    one_clear_line(result, 'pip install pandas matplotlib, or run it as tools/python')
+    one_clear_line(result, 'pip install pandas matplotlib, or tools/setup.sh')
 
 
 def test_what_is_committed_is_what_the_results_give(tmp_path):

@@ -4,7 +4,6 @@ Blocks marked ```sh are executed. Those marked ```sh docker, ```sh conda and ```
 test machine has not: what they call of this project is checked for being there and taking these options.
 """
 
-import glob
 import importlib.util
 import os
 import re
@@ -19,6 +18,7 @@ from conftest import ROOT
 
 sys.path.insert(0, os.path.join(ROOT, 'tests'))
 import trainhelp  # noqa: E402
+from bcnn import engine, nets  # noqa: E402
 
 README = os.path.join(ROOT, 'README.md')
 ELSEWHERE = ('docker', 'conda', 'cluster')
@@ -79,19 +79,54 @@ def parser_of(tool):
 
 # --- executing -------------------------------------------------------------------------------------
 
-SHORT = {  # what would take minutes or hours, and how long it is here
-}
 
-
-@pytest.fixture(scope='module')
-def project(tmp_path_factory):
+def make_project(folder):
     """A copy of the code, small data, and what the README's user has: a net of their own, published weights."""
-    folder = tmp_path_factory.mktemp('readme project')
-    names = subprocess.run(['git', '-C', ROOT, 'ls-files'], stdout=subprocess.PIPE, universal_newlines=True).stdout.split('\n')
-    for name in filter(None, names):
+    listed = subprocess.run(['git', '-C', ROOT, 'ls-files'], stdout=subprocess.PIPE, universal_newlines=True)
+    for name in listed.stdout.splitlines():
         if os.path.exists(os.path.join(ROOT, name)):
             os.makedirs(str((folder / name).parent), exist_ok=True)
             shutil.copy2(os.path.join(ROOT, name), str(folder / name))
+    os.symlink(PREFIX, str(folder / '.caffe'))
+    (folder / 'bin').mkdir()  # `python`, which not every machine has under that name
+    os.symlink(shutil.which('python3'), str(folder / 'bin' / 'python'))
+    return folder
+
+
+def use_small_data(folder):
+    """Puts small sets in the place of the real ones, and weights and a net like those that a user would bring."""
+    shutil.rmtree(str(folder / 'data'), ignore_errors=True)
     (folder / 'data').mkdir()
     trainhelp.make_data(folder / 'data')
-    return folder
+    (folder / 'data' / 'nin_weights').mkdir()
+    trainhelp.make_subset(folder / 'data', 4)
+    engine.call(save_weights, nets.deploy('nin', 'cifar10'), str(folder / 'data/nin_weights/cifar10_nin.caffemodel'))
+    engine.call(save_weights, nets.deploy('lenet_all', 'mnist'), str(folder / 'my.caffemodel'))
+    shutil.copy(str(folder / 'prototxt/mnist/lenet_all/train_test.prototxt'), str(folder / 'my_train_val.prototxt'))
+    shutil.copytree(str(folder / 'data/mnist/test_lmdb'), str(folder / 'my_test_lmdb'))
+    stamps = folder / 'runs' / 'quick' / 'stamps'
+    stamps.mkdir(parents=True)
+    (stamps / 'data-mnist.done').write_text('')  # the small set is all that is needed
+
+
+def save_weights(message, path):
+    engine.load_net(message).save(path)
+
+
+PREFIX = os.environ.get('CAFFE_PREFIX') or os.path.join(ROOT, '.caffe')
+
+
+@pytest.mark.slow
+def test_every_command_works_as_typed(tmp_path):
+    project = make_project(tmp_path)
+    environment = dict(os.environ, PATH='%s:%s' % (project / 'bin', os.environ['PATH']))
+    todo = [(section, command) for section, command in executed() if command != ITSELF]
+    # the data first, for real; then everything else on small data
+    order = [one for one in todo if one[0] == 'The data'] + [None] + [one for one in todo if one[0] != 'The data']
+    for one in order:
+        if one is None:
+            use_small_data(project)
+            continue
+        said = subprocess.run(one[1], shell=True, cwd=str(project), env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, timeout=900)
+        assert said.returncode == 0, '%s\n%s' % (one[1], said.stdout[-2000:])
