@@ -20,7 +20,7 @@ def command(args):
     if args.list:
         print('\n'.join(listing(what)))
         return 0
-    if args.jobs < 1:
+    if args.jobs is not None and args.jobs < 1:
         raise UserError('--jobs is %d: it must be 1 or more' % args.jobs)
     gpus = _gpus(args)
     words(what, args, gpus)  # refuses what cannot be, before anything is begun
@@ -74,7 +74,7 @@ def words(what, args, gpus, options=(), partial=False):
         config += ['%s=%s' % (name, value)] if value else []
     made = [sys.executable, '-m', 'snakemake', '--snakefile', SNAKEFILE, '--nolock', '--rerun-incomplete',
             '--keep-going', '--nocolor'] + list(options)
-    made += _cluster(args) if args.cluster else ['--cores', str(args.jobs), '--scheduler', 'greedy']
+    made += _cluster(args) if args.cluster else ['--cores', str(args.jobs or os.cpu_count()), '--scheduler', 'greedy']
     made += ['--resources', 'gpu=%d' % len(gpus)] if gpus and not args.cluster else []
     return made + ['--config'] + config
 
@@ -89,7 +89,7 @@ def _cluster(args):
         value = getattr(args, name)
         if value:
             os.environ['BCNN_' + name.upper()] = value  # for the profile's submit script
-    return ['--profile', known[args.cluster], '--jobs', str(args.jobs)]
+    return ['--profile', known[args.cluster]] + (['--jobs', str(args.jobs)] if args.jobs else [])
 
 
 def _snakemake(what, args, gpus, options=(), partial=False):
@@ -113,6 +113,7 @@ def _snakemake(what, args, gpus, options=(), partial=False):
 def _own_group():
     """In the child: a process group of its own, and no more new jobs when the parent is killed."""
     os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell script's background jobs are born deaf to it
     PR_SET_PDEATHSIG = 1
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 

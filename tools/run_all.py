@@ -6,7 +6,6 @@ interruption the same command goes on. Results, logs and the report go to runs/<
 """
 
 import argparse
-import os
 
 from launcher import start
 
@@ -30,7 +29,7 @@ def make_parser():
     add('--only', metavar='GLOB', help="only these: an experiment, a run or both: fig3, '*lenet_all*', 'table1/*nin*'")
     add('--seeds', type=int, default=1, metavar='N', help='train with seeds 1 to N (default 1)')
     add('--dataset', choices=('mnist', 'fashion_mnist'), help='in the place of MNIST')
-    add('--jobs', type=int, default=os.cpu_count(), metavar='N', help='jobs at once (default: one a core)')
+    add('--jobs', type=int, metavar='N', help='jobs at once (default: one a core; 100 on a cluster)')
     add('--gpus', metavar='0,1', help='one job on each of these; none: CPU (default: GPU 0 if this Caffe has one)')
     add('--list', action='store_true', help='show every job: done, resumable, missing, and its expected time')
     add('--dry-run', action='store_true', help='show what would be done')
