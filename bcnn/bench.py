@@ -100,6 +100,8 @@ def _groups(measures):
 def _once(one, by, now, found, notes, failed):
     try:
         spent = one.run()
+        if not getattr(spent, by) > 0:  # a difference of two times, on a busy machine
+            raise UserError('took no longer than nothing: too little to measure, or the machine too busy')
     except (UserError, CaffeError, OSError, MemoryError, ValueError, RuntimeError) as error:
         # without this machine's paths: notes are recorded
         failed[one] = ' '.join(str(error).split()).replace(runs.ROOT + os.sep, '') or type(error).__name__

@@ -191,11 +191,16 @@ def test_the_work_of_a_training_step_by_hand():
     assert task.milliseconds(1.0) == 200
 
 
-def test_too_few_iterations_are_no_measurement():
+def test_no_time_at_all_is_no_measurement():
+    rows = measured([one('ours', [bench.Spent(-0.1, 1.0)])], 1)
+    assert rows['ours'].value is None and 'too little to measure' in rows['ours'].note
+    row, = bench.measure([one('ours', [bench.Spent(-0.1, 1.0)])], 1, rates=lambda: RATES, by='cpu')
+    assert row.value == 1e5
+
+
+def test_the_start_of_a_process_does_not_count():
     task = bench_train.Task('mnist', 'lenet_none', 5, None, None)
     assert task._difference(lambda n: bench.Spent(1.0 + n, 3.0 * n)) == (5, 15, '')
-    with pytest.raises(UserError, match='too few'):
-        task._difference(lambda n: bench.Spent(1.0, n))
 
 
 # --- the peers ----------------------------------------------------------------------------------------------
