@@ -22,6 +22,11 @@ to pay for looking after each pass or for the number of classes. An empirical Be
 14 log(2/error) / 3(t - 1) alone keeps the clearest image for 26 passes at an error of 0.01, and
 for 48 if each of 100 passes may be the last; this bet needs 7. A normal approximation of the
 gap is quick too, but promises nothing after so few passes.
+
+The promise is about the class. Probabilities and uncertainties are those of the passes an image
+had, with their standard errors; and as images leave when they look sure, their mean uncertainty is
+a little lower than after T passes, which no standard error shows. Where uncertainty is the
+question, give every image T passes.
 """
 
 from collections import namedtuple

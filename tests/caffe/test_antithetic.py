@@ -150,6 +150,20 @@ def test_stored_standard_errors_are_those_of_pairs(job, tmp_path, monkeypatch):
         assert stored['variation_ratio_se'][0] == pytest.approx(votes[:, :, 0].std(axis=0, ddof=1) / np.sqrt(5), abs=1e-6)
 
 
+def test_the_measured_gain_is_that_of_repeated_evaluations(job, tmp_path):
+    """The row of a net, against the spread of 60 repetitions with either kind of masks."""
+    row = antithetic.measure(job, 400, batch=5)
+    spread = {}
+    for mode in ('stream', 'antithetic'):
+        evaluate(job, tmp_path / mode, mode=mode, repeats=60, batch=13)
+        with np.load(str(tmp_path / mode / 'images.npz')) as stored:
+            spread[mode] = stored['mc_probs'].var(axis=0, ddof=1).sum()
+    assert row['gain'] == pytest.approx(1 / (1 + row['correlation']))
+    assert spread['stream'] / spread['antithetic'] == pytest.approx(row['gain'], rel=0.3)
+    assert row['variance'] / 10 == pytest.approx(spread['stream'] / 13, rel=0.2)  # T = 10, 13 images
+    assert (row['images'], row['pairs']) == (13, 400) and row['time'] > 0 and row['worth'] == row['gain'] / row['time']
+
+
 @pytest.mark.parametrize('changes', [dict(T=9), dict(T=10, crops=2)])
 def test_an_odd_number_of_passes_is_refused(job, tmp_path, changes):
     with pytest.raises(UserError, match='in pairs'):

@@ -60,7 +60,7 @@ def test_rows_are_added_and_replaced(tmp_path, evaluated):
         (1, 7.5), (2, float('%.6g' % row['passes']))]
 
 
-def test_what_antithetic_masks_gain(tool, place):
+def test_one_pair_is_too_few(tool, place):
     result = tool('sampler.py', '--net', 'lenet_ip', '--weights', place / 'w.caffemodel', '--pairs', 1)
     one_clear_line(result, '--pairs is 1')
 
