@@ -312,6 +312,20 @@ def test_a_redirect_within_the_web_is_followed():
             assert obtain.obtain('s', site(server))[0] == MNIST
 
 
+@pytest.mark.parametrize('here, there, allowed', [
+    ('https://a/x', 'https://b/x', True), ('http://a/x', 'https://b/x', True), ('http://a/x', 'http://b/x', True),
+    ('https://a/x', 'http://b/x', False), ('https://a/x', 'ftp://b/x', False), ('http://a/x', 'file:///etc/passwd', False),
+    ('http://a/x', 'data:text/plain,x', False)])
+def test_a_redirect_never_steps_down(here, there, allowed):
+    import urllib.request
+    handler, request = download._WebOnly(), urllib.request.Request(here)
+    if allowed:
+        assert handler.redirect_request(request, None, 302, '', {}, there).full_url == there
+    else:
+        with pytest.raises(download.Unreachable, match='refused, it redirects'):
+            handler.redirect_request(request, None, 302, '', {}, there)
+
+
 def html(handler, data):
     return send(handler, b'<!DOCTYPE html><html>sorry</html>')
 

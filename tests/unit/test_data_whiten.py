@@ -120,10 +120,10 @@ def test_bad_files_and_bad_images(tmp_path):
     with pytest.raises(UserError, match='no such file: make it with'):
         whiten.load(str(tmp_path / 'none.npz'))
     (tmp_path / 'bad.npz').write_bytes(b'PK nonsense')
-    with pytest.raises(UserError, match='not a stored whitening'):
+    with pytest.raises(UserError, match='not readable'):
         whiten.load(str(tmp_path / 'bad.npz'))
     np.savez(str(tmp_path / 'pickle.npz'), settings=np.array([{}], dtype=object))
-    with pytest.raises(UserError, match='not a stored whitening'):
+    with pytest.raises(UserError, match='not readable'):
         whiten.load(str(tmp_path / 'pickle.npz'))
     fitted = whiten.fit(pictures(50))
     with pytest.raises(ValueError, match='uint8 images of 192 pixels'):
