@@ -212,13 +212,13 @@ def their_passes(peer, case, way, T):
     """The scores of all passes of one of their ways: T x images x classes."""
     path = os.path.join(case.folder, 'passes.npy')
     peer.ask('evaluate', out=path, **question(case, way, T))
-    return np.load(path)
+    return np.load(path, allow_pickle=False)
 
 
 def their_standard(peer, case):
     path = os.path.join(case.folder, 'standard.npy')
     peer.ask('standard', net=case.dataset + '/' + case.name, out=path)
-    return np.load(path)
+    return np.load(path, allow_pickle=False)
 
 
 def our_standard(case):
