@@ -138,7 +138,7 @@ def disturb(target, calm, fault, rng, most_faults=3):
         counts['cases'] += outcome.injected
         if outcome.exit not in (0, None):
             counts['refused'] += 1
-            problems += complaints(outcome)
+            problems += complaints(outcome, target.chatty)
     resume(target, calm, Trial(target, calm, rng), counts, problems)
     return counts, ['%s: %s' % (fault, problem) for problem in problems + left_over(trial)]
 
@@ -158,12 +158,12 @@ def resume(target, calm, trial, counts, problems):
         problems += ['%s: %s' % (word, path) for path in paths[:3]]
 
 
-def complaints(outcome):
-    """What is wrong with how a command ended: anything but one line."""
+def complaints(outcome, chatty):
+    """What is wrong with how a command ended: anything but one line; of a chatty one, a traceback."""
     lines = [line for line in outcome.said.splitlines() if line.strip() and not PROGRESS.search(line)]
     if outcome.exit == 'hangs':
         return ['hangs: %s' % outcome.said.strip()[-200:]]
-    if 'Traceback' in outcome.said or len(lines) != 1:
+    if 'Traceback' in outcome.said or len(lines) != 1 and not chatty:
         return ['exit %s with %d lines: %s' % (outcome.exit, len(lines), ' | '.join(lines[-4:])[-600:])]
     return []
 

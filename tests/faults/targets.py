@@ -1,10 +1,11 @@
 """The commands that the fault campaign disturbs: how each is run, what it reads, what it must leave behind.
 
-A target is one command that writes below one folder, `out`. Add another (run_all.sh) by a class
-with the same four methods and an entry in TARGETS.
+A target is one command that writes below one folder, `out`. Add another by a class with the same
+four methods and an entry in TARGETS.
 """
 
 import hashlib
+import json
 import os
 import shutil
 import sys
@@ -30,6 +31,7 @@ class Target:
     """A Python command; place: a folder of its own, in which `inputs` may vanish and `out` is written."""
 
     workers = True   # whether it has child processes
+    chatty = False   # whether it says more on stderr than one line when it fails
     env = {}
 
     def __init__(self, place):
@@ -192,6 +194,36 @@ class GenPrototxt(Target):
         return path == '.lock'
 
 
+class RunAll(Target):
+    """tools/run_all.sh with a small profile, in a project of its own whose runs/ is `out`."""
+
+    chatty = True  # Snakemake tells what it does
+
+    def prepare(self):
+        project = os.path.join(self.place, 'project')
+        for name in ('bcnn', 'tools', 'workflow', 'analysis', 'prototxt'):
+            shutil.copytree(os.path.join(ROOT, name), os.path.join(project, name),
+                            ignore=shutil.ignore_patterns('__pycache__', 'results'))
+        trainhelp.make_data(self.inputs)
+        os.symlink(self.inputs, os.path.join(project, 'data'))
+        os.symlink(self.out, os.path.join(project, 'runs'))
+        runs = {'mnist-lenet_all': {'iterations': [20], 'eval_points': '10,20', 'T': 3, 'evaluate': {'T': 3, 'repeats': 2}},
+                'mnist-lenet_none': {'iterations': [20], 'eval_points': '20'}}
+        with open(os.path.join(self.place, 'small.json'), 'w') as file:
+            json.dump({'about': 'small', 'time': 'seconds', 'disk': 'little', 'runs': runs}, file)
+        self.env = {'CAFFE_PREFIX': os.environ.get('CAFFE_PREFIX') or os.path.join(ROOT, '.caffe')}
+
+    def command(self):
+        # The stamp says that the data is prepared; prepare_data.py would make all sets of MNIST.
+        script = 'mkdir -p "$1/small/stamps" && : > "$1/small/stamps/data-mnist.done"; exec "$2" --profile small.json --jobs 2'
+        return ['/bin/sh', '-c', script, 'run_all', self.out, os.path.join(self.place, 'project', 'tools', 'run_all.sh')]
+
+    def ignored(self, path):
+        parts = path.split(os.sep)
+        return (parts[-1] in PROGRESS or 'snapshots' in parts or '.snakemake' in parts or 'logs' in parts
+                or 'stamps' in parts)
+
+
 class Setup(Target):
     """tools/setup.sh from the downloads that an earlier set-up kept, without a network."""
 
@@ -230,4 +262,5 @@ def checked(command):
 
 
 TARGETS = {'train': Train, 'train, stages': Stages, 'mc_eval': McEval, 'prepare_data': PrepareData, 'record': Record,
-           'plot': Plot, 'convert_net': ConvertNet, 'gen_prototxt': GenPrototxt, 'setup': Setup}
+           'plot': Plot, 'convert_net': ConvertNet, 'gen_prototxt': GenPrototxt, 'run_all': RunAll,
+           'setup': Setup}
