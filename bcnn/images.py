@@ -58,6 +58,9 @@ def apply(transform, images):
     if transform.mean is not None:
         if transform.mean.shape[0] not in (1, images.shape[1]):
             raise UserError('the mean has %d channels, the images have %d' % (transform.mean.shape[0], images.shape[1]))
+        if transform.mean.shape[1:] not in ((1, 1), images.shape[2:]):
+            raise UserError('the mean is of %d x %d pixels, the images of %d x %d'
+                            % (transform.mean.shape[1:] + images.shape[2:]))
         images = images - transform.mean
     if transform.crop:
         images = crop(images, transform.crop, *centre(images, transform.crop))
@@ -215,7 +218,7 @@ def _item(path, table, number, row):
     if not re.match(r'[0-9]{1,10}$', label.strip()) or int(label) >= MOST:
         raise UserError('%s, line %d: not "name,label" with a whole number as the label' % (table, number))
     if os.path.isabs(name) or '..' in name.split('/') or '\0' in name or not os.path.isfile(os.path.join(path, name)):
-        raise UserError('%s, line %d: no file %s in this folder' % (table, number, name))
+        raise UserError('%s, line %d: no file %s in this folder' % (table, number, ' '.join(name.split())))
     return name, int(label)
 
 

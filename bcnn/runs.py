@@ -188,7 +188,11 @@ def read_arrays(path, advice):
         if size > (children.memory_limit() or size):
             raise ValueError('it unpacks to %d MB, more than the memory here' % (size >> 20))
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+            arrays = {name: file[name] for name in file.files}
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):  # numpy gives the bytes of parts that are no arrays
+                raise ValueError('%r in it is no array' % name)
+        return arrays
     except FileNotFoundError:
         raise UserError('%s: no such file: %s' % (path, advice))
     except UserError:

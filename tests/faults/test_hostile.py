@@ -203,6 +203,29 @@ def test_labels_that_are_no_numbers(tmp_path, table):
         images.open_images(str(tmp_path))
 
 
+def test_a_mean_of_another_size_is_one_line():
+    for shape in ((3, 4, 4), (3, 0, 0), (1, 2, 3)):
+        with pytest.raises(UserError, match='the mean is of'):
+            images.apply(images.Transform(1.0, np.zeros(shape, np.float32), None), np.zeros((2, 3, 2, 2), np.uint8))
+    same = images.apply(images.Transform(1.0, np.ones((3, 1, 1), np.float32), None), np.ones((2, 3, 2, 2), np.uint8))
+    assert not same.any()
+
+
+def test_an_npz_with_parts_that_are_no_arrays(tmp_path):
+    path = str(tmp_path / 'x.npz')
+    with zipfile.ZipFile(path, 'w') as packed:
+        packed.writestr('images', b'hello')
+    with pytest.raises(UserError, match='no array'):
+        runs.read_arrays(path, 'x')
+
+
+def test_a_name_of_two_lines_is_refused_in_one(tmp_path):
+    (tmp_path / 'labels.csv').write_text('"a\nb.png",1\n')
+    with pytest.raises(UserError) as caught:
+        images.open_images(str(tmp_path))
+    assert '\n' not in str(caught.value)
+
+
 def test_a_truncated_lmdb_is_one_line(readers, tmp_path):
     """LMDB's library ends the process with SIGBUS where a page is missing."""
     whole = readers('LMDB').samples[0]
