@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """tools/run_all.sh --cluster slurm against a real Slurm on this machine: the same results as without it.
 
-    sudo tools/python tests/slurm_quick.py                      the quick profile, shortened: half an hour on 2 cores
-    sudo tools/python tests/slurm_quick.py --profile quick      the quick profile itself: some hours
+    sudo tools/python tests/slurm_quick.py                      quick, shortened: a quarter of an hour on 2 cores
+    sudo tools/python tests/slurm_quick.py --profile quick      quick itself: an hour or so
     sudo tools/python tests/slurm_quick.py --only local,crash   some of the runs below
 
 Not a part of tools/test.sh. Needs root and Debian's slurmctld, slurmd, slurm-client and munge, and MNIST
