@@ -23,7 +23,7 @@ from collections import OrderedDict
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import inject  # noqa: E402
-import report  # noqa: E402
+import ledger  # noqa: E402
 from targets import TARGETS  # noqa: E402
 
 PROGRESS = re.compile(r'\d+% of .*left|: \d+ s, \d+:\d\d$')  # lines of a long step; see bcnn.progress
@@ -209,7 +209,7 @@ def run(names, seed, minutes, rounds, say=print, only=None):
 
 
 def add(rows, name, fault, counts, problems, seconds, seed):
-    row = rows.setdefault((name, fault), report.new_row('fault', name, fault, seed))
+    row = rows.setdefault((name, fault), ledger.new_row('fault', name, fault, seed))
     for column, value in counts.items():
         row[column] += value
     row['problems'] += len(problems)
@@ -233,7 +233,7 @@ def main(args):
     only = args.faults.split(';') if args.faults else None
     rows = run(names, args.seed, args.minutes, args.rounds, say=lambda text: print(text, flush=True), only=only)
     if args.report:
-        report.store(args.report, rows)
+        ledger.store(args.report, rows)
     print('%d faults injected, %d runs resumed, %d results differ, %d results lost, %d problems' % tuple(
         sum(row[name] for row in rows) for name in ('cases', 'resumed', 'bytes_different', 'results_lost', 'problems')))
     return 1 if any(row['problems'] for row in rows) else 0

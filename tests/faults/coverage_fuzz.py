@@ -35,8 +35,8 @@ def main(args):
     with atheris.instrument_imports(include=['bcnn.data', 'bcnn.images', 'bcnn.prototxt', 'bcnn.curve', 'bcnn.results',
                                              'bcnn.runs', 'tarfile', 'zipfile']):
         import formats
-    import report
-    row = report.new_row('input', args.format, 'guided by coverage (atheris)', args.seed)
+    import ledger
+    row = ledger.new_row('input', args.format, 'guided by coverage (atheris)', args.seed)
     with tempfile.TemporaryDirectory(prefix='bcnn-atheris-') as place:
         reader = formats.FORMATS[args.format](os.path.join(place, 'here'))
         corpus = os.path.join(place, 'corpus')
@@ -53,7 +53,7 @@ def main(args):
         _, status = os.waitpid(fuzzer, 0)
     row.update(cases=counts[0], refused=counts[1], problems=1 if status else 0, seconds=float(args.seconds))
     if args.report:
-        report.store(args.report, [row])
+        ledger.store(args.report, [row])
     print('%s: %d inputs tried, %d refused, %d problems' % (args.format, counts[0], counts[1], row['problems']))
     return row['problems']
 

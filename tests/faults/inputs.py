@@ -23,7 +23,7 @@ import warnings
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import mutate  # noqa: E402
-import report  # noqa: E402
+import ledger  # noqa: E402
 from commandlines import COMMANDS  # noqa: E402
 from formats import FORMATS, UserError  # noqa: E402
 
@@ -124,7 +124,7 @@ def limit_memory():
 
 def hold(name, seed, cases, deadline, keep):
     """A row of the table faults: so many damaged files of one format."""
-    rng, row = random.Random('%s %d' % (name, seed)), report.new_row('input', name, 'damaged and hostile files', seed)
+    rng, row = random.Random('%s %d' % (name, seed)), ledger.new_row('input', name, 'damaged and hostile files', seed)
     begin, problems = time.monotonic(), {}
     with tempfile.TemporaryDirectory(prefix='bcnn-inputs-') as place:
         reader = ALL[name](os.path.join(place, 'here'))
@@ -182,7 +182,7 @@ def main(args):
     names = args.formats.split(';') if args.formats else list(ALL)
     rows = run(names, args.seed, args.minutes, args.cases, args.keep)
     if args.report:
-        report.store(args.report, rows)
+        ledger.store(args.report, rows)
     print('%d inputs tried, %d refused in one line, %d problems' % tuple(
         sum(row[name] for row in rows) for name in ('cases', 'refused', 'problems')))
     return 1 if any(row['problems'] for row in rows) else 0

@@ -20,7 +20,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import report  # noqa: E402
+import ledger  # noqa: E402
 from targets import trainhelp  # noqa: E402
 from bcnn import evaluation, files, images, nets, runs, snapshots  # noqa: E402
 
@@ -175,9 +175,9 @@ def main(args):
     print('%d samples over %.1f minutes, %d evaluations: %s' % (
         len(rows), rows[-1][0] / 60, rows[-1][1], 'not flat' if found else 'flat'))
     if args.report:
-        row = report.new_row('soak', 'train and mc_eval', 'memory, open files, threads, disk', 1)
+        row = ledger.new_row('soak', 'train and mc_eval', 'memory, open files, threads, disk', 1)
         row.update(cases=len(rows), resumed=rows[-1][1], problems=len(found), seconds=rows[-1][0])
-        report.store(args.report, [row])
+        ledger.store(args.report, [row])
     return 1 if found else 0
 
 

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import campaign  # noqa: E402
 import inject  # noqa: E402
-import report  # noqa: E402
+import ledger  # noqa: E402
 import soak  # noqa: E402
 import targets  # noqa: E402
 from bcnn import files, loop, results  # noqa: E402
@@ -90,11 +90,11 @@ def test_a_careless_command_is_found(tmp_path):
 # --- the report, the soak's rule, the clock
 
 def test_counts_go_into_the_table(tmp_path):
-    row = report.new_row('fault', 'train', 'disk full', 1)
+    row = ledger.new_row('fault', 'train', 'disk full', 1)
     row.update(cases=3, resumed=3)
     path = str(tmp_path / 'faults.csv')
-    report.store(path, [row])
-    report.store(path, [dict(row, cases=5), report.new_row('input', 'idx', 'x', 1)])
+    ledger.store(path, [row])
+    ledger.store(path, [dict(row, cases=5), ledger.new_row('input', 'idx', 'x', 1)])
     rows = results.read(str(tmp_path), 'faults')
     assert [(found['kind'], found['cases']) for found in rows] == [('fault', 5), ('input', 0)]
     assert rows[0]['caffe'].startswith('1.0') and rows[0]['seed'] == 1
