@@ -219,8 +219,8 @@ def disk(place, options):
 
 def test_no_space(tool, tmp_path, monkeypatch):
     with disk(tmp_path / 'disk', 'size=4m') as place:
-        refused(tool, place, 'mnist', parts=['no space left', 'has 4 MB free', str(place)])
-        refused(tool, place / 'data', 'mnist', parts=['no space left', 'has 4 MB free', str(place)])
+        refused(tool, place, 'mnist', parts=['no space left', ' MB free', str(place)])
+        refused(tool, place / 'data', 'mnist', parts=['no space left', ' MB free', str(place)])
         # Where the estimate is passed, and the disk then fills up in the midst of writing.
         monkeypatch.setattr(files, 'require_space', lambda path, needed: None)
         small = mnist_bytes(6000)

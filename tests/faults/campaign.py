@@ -158,7 +158,7 @@ def resume(target, calm, trial, counts, problems):
         problems += ['%s: %s' % (word, path) for path in paths[:3]]
 
 
-def complaints(outcome, chatty):
+def complaints(outcome, chatty=False):
     """What is wrong with how a command ended: anything but one line; of a chatty one, a traceback."""
     lines = [line for line in outcome.said.splitlines() if line.strip() and not PROGRESS.search(line)]
     if outcome.exit == 'hangs':
