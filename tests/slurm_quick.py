@@ -42,6 +42,7 @@ SHORT = {'about': 'the quick profile, shortened, to try a cluster', 'time': 'min
     'mnist-lenet_*': {'iterations': [400], 'T': 10, 'test_limit': 500}}}
 AWAY = 20  # seconds that a killed controller stays away
 HOURS = 3 * 3600
+started = []  # the processes of run_all.sh, to end them with this one
 
 
 class Wrong(Exception):
@@ -64,8 +65,10 @@ class Trial:
         """run_all.sh at work, as a process."""
         command = [os.path.join(ROOT, 'tools', 'run_all.sh'), '--profile', self.profile] + list(options)
         with open(self.output, 'ab') as out:
-            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                                    env=self.cluster.environment())
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                       env=self.cluster.environment())
+        started.append(process)
+        return process
 
     def finish(self, process, code=0):
         found = process.wait(HOURS)
@@ -276,12 +279,17 @@ def main():
     names = args.only.split(',') if args.only else [run.__name__ for run in RUNS]
     place = tempfile.mkdtemp(prefix='slurm_quick.')
     slurm = Cluster(os.path.join(place, 'slurm'))
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that what was started is stopped
     slurm.start()
     try:
         say('a Slurm in %s, what run_all.sh says in %s' % (slurm.folder, place))
         check_options(slurm, place)
         wrong = trials(names, profile_named(args.profile), place, slurm)
     finally:
+        for process in started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                process.wait()
         slurm.stop()
     if wrong:
         sys.exit('slurm_quick.py: %d wrong: see %s' % (wrong, place))
