@@ -37,9 +37,9 @@ from slurm_cluster import Cluster, NODES
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SUBMIT = os.path.join(ROOT, 'workflow', 'slurm', 'submit.sh')
 SHORT = {'about': 'the quick profile, shortened, to try a cluster', 'time': 'minutes', 'disk': '100 MB', 'runs': {
-    'mnist-lenet_all': {'iterations': [400], 'T': 10, 'test_limit': 500, 'processes': 2,
+    'mnist-lenet_all': {'iterations': [1000], 'T': 10, 'test_limit': 500, 'processes': 2,
                         'evaluate': {'T': 10, 'repeats': 2, 'limit': 500}},
-    'mnist-lenet_*': {'iterations': [400], 'T': 10, 'test_limit': 500}}}
+    'mnist-lenet_*': {'iterations': [1000], 'T': 10, 'test_limit': 500}}}
 AWAY = 20  # seconds that a killed controller stays away
 HOURS = 3 * 3600
 started = []  # the processes of run_all.sh, to end them with this one
