@@ -104,7 +104,7 @@ def test_killed_at_random_moments_it_ends_in_the_same_bytes(finished, tmp_path):
     for _ in range(5):
         process = subprocess.Popen(call(project), cwd=str(project), env=ENVIRONMENT, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        time.sleep(luck.uniform(2, 9))
+        time.sleep(luck.uniform(0.5, 4))
         kills += process.poll() is None
         # only the command itself: Snakemake and its jobs are met again as orphans
         process.kill()
