@@ -8,13 +8,12 @@ replaced by a product with an input blob, which is given 2 for what is kept and 
 dropped, as Caffe scales them, or the reverse.
 """
 
-import hashlib
 import time
 from collections import OrderedDict
 
 import numpy as np
 
-from . import engine, mc
+from . import engine, mc, runs
 from .errors import UserError
 
 MASK = '_mask'
@@ -108,7 +107,7 @@ def measure(job, count, seed=1, batch=100):
     return OrderedDict([
         ('net', job.name), ('images', job.count), ('pairs', count), ('variance', float(variance.mean())),
         ('correlation', correlation), ('correlation_se', error), ('gain', gain), ('time', cost),
-        ('worth', gain / cost), ('weights', _digest(job.weights))])
+        ('worth', gain / cost), ('weights', runs.sha256(job.weights)[:8])])
 
 
 def line(row):
@@ -117,12 +116,6 @@ def line(row):
             'equal passes, a pass takes %.2f times as long' % (
                 row['net'], row['images'], row['pairs'], row['correlation'], row['correlation_se'], row['gain'],
                 row['time']))
-
-
-def _digest(path):
-    """The first 8 hex digits of a file's SHA-256."""
-    with open(path, 'rb') as file:
-        return hashlib.sha256(file.read()).hexdigest()[:8]
 
 
 def ratio(above, below):

@@ -8,6 +8,7 @@ machine's; the ratios and the shares of its own rates are what to look at. One t
 
 import fnmatch
 import os
+import subprocess
 import tempfile
 import time
 from collections import OrderedDict, namedtuple
@@ -15,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from . import engine, files, peers, progress, results, runs
+from . import engine, peers, progress, runs, tables
 from .errors import CaffeError, UserError
 
 # What a run takes: seconds by the clock, of the processor, and a note for the table.
@@ -68,6 +69,25 @@ def clock(function):
     wall, cpu = time.time(), time.process_time()
     note = function()
     return Spent(time.time() - wall, time.process_time() - cpu, note if isinstance(note, str) else '')
+
+
+def spent(command, env=None):
+    """What a command takes, its children included."""
+    return resources(command, env)[0]
+
+
+def resources(command, env=None):
+    """(Spent, kilobytes of the largest process) of a command with its children; one that fails is refused in its words."""
+    with tempfile.TemporaryFile() as log:
+        start = time.time()
+        process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+        _, process.returncode, used = os.wait4(process.pid, 0)  # ru_maxrss: of the process or the largest of its children
+        wall = time.time() - start
+        if process.returncode:
+            log.seek(0)
+            raise UserError(log.read().decode('utf-8', 'replace').strip() or '%s failed without a message'
+                            % ' '.join(os.path.basename(word) for word in command))
+    return Spent(wall, used.ru_utime + used.ru_stime), used.ru_maxrss
 
 
 # --- measuring ------------------------------------------------------------------------------------------
@@ -259,10 +279,4 @@ def machine():
 def record(rows, folder, by='wall'):
     """Write the rows as the table `bench` of the recorded results, replacing it as a whole."""
     here = machine() + ('; processor time' if by == 'cpu' else '')
-    write(folder, 'bench', [dict(row._asdict(), machine=here) for row in rows])
-
-
-def write(folder, name, rows):
-    """Write a table of the recorded results, whole or not at all."""
-    with files.folder(folder), files.atomic(results.path(folder, name)) as temporary, open(temporary, 'w') as file:
-        file.write(results.text(name, rows))
+    tables.write('bench', [dict(row._asdict(), machine=here) for row in rows], folder)

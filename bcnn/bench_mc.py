@@ -5,12 +5,12 @@ mc_eval.py has them. Theirs: bcnn/torch_side.py. Each way must give the same Sta
 and T passes of the same distribution, before its time is worth anything.
 """
 
-import importlib.util
 import os
 from collections import OrderedDict, namedtuple
 
 import numpy as np
 
+from . import adaptive as rule
 from . import bench, engine, images, mc, nets, prototxt, runs
 from .data import sets
 from .errors import UserError
@@ -35,9 +35,9 @@ def case(name, dataset, count, folder, trained=True):
 
 
 def _weights(name, dataset, folder, trained):
-    final = os.path.join(runs.folder(dataset, name, 1), runs.FINAL)
-    if trained and os.path.exists(final):
-        return final, 'trained weights'
+    run = runs.furthest(dataset, name, 1)
+    if trained and run:
+        return os.path.join(run, runs.FINAL), 'trained weights'
     if trained and name == 'nin' and sets.manifest('nin_weights'):
         return os.path.join(sets.require('nin_weights'), 'cifar10_nin.caffemodel'), 'published weights'
     path = os.path.join(folder, name + '.caffemodel')
@@ -149,7 +149,6 @@ def _kept(passes, keep):
 
 def adaptive(case, T, keep):
     """mc_eval.py --adaptive: T is the most an image gets. The Standard pass that it begins with counts."""
-    from . import adaptive as rule
     standard, net = (_loaded(make(case.name, case.dataset, batch=len(case.pixels)), case)
                      for make in (nets.deploy, nets.mc))
     for one, _ in (standard, net):
@@ -164,10 +163,8 @@ def adaptive(case, T, keep):
     return run
 
 
-OURS = OrderedDict([('stream', stream), ('replicate', replicate), ('naive', naive)])
-CHECKED = tuple(OURS)  # those that make T passes of every image
-if importlib.util.find_spec('bcnn.adaptive'):
-    OURS['adaptive'] = adaptive
+OURS = OrderedDict([('stream', stream), ('replicate', replicate), ('naive', naive), ('adaptive', adaptive)])
+CHECKED = ('stream', 'replicate', 'naive')  # those that make T passes of every image
 
 
 def ours(case, way, T):

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from . import bench, bench_train, engine, mc, nets, peers, runs
+from . import bench, engine, mc, nets, peers, runs
 from .data import records, whiten
 from .errors import UserError
 
@@ -97,7 +97,7 @@ def startup(folder):
             engine.call(lambda: engine.load_net(nets.deploy('lenet_ip', 'mnist')).save(weights))
             np.savez(images, images=np.zeros((10, 1, 28, 28), np.uint8), labels=np.zeros(10, int))
         shutil.rmtree(out, ignore_errors=True)
-        return bench_train.spent([
+        return bench.spent([
             sys.executable, os.path.join(runs.ROOT, 'tools', 'mc_eval.py'), '--net', 'lenet_ip', '--weights', weights,
             '--data', images, '--T', '1', '--repeats', '1', '--out', out])
 
@@ -105,7 +105,7 @@ def startup(folder):
         def run():
             if not peers.python():
                 raise UserError(peers.HOW)
-            return bench_train.spent([peers.python(), '-I', '-c', 'import ' + module], peers.clean())
+            return bench.spent([peers.python(), '-I', '-c', 'import ' + module], peers.clean())
         return run
 
     ways = (('mc_eval.py', ours, 'a whole evaluation: lenet_ip, 10 images, T=1'),

@@ -7,9 +7,7 @@ memory, which spares it that.
 
 import os
 import shutil
-import subprocess
 import sys
-import time
 
 from . import bench, bench_mc, engine, nets, prototxt, runs, solvers
 from .data import sets
@@ -93,9 +91,9 @@ class Task:
     def _driver(self, iterations, out):
         shutil.rmtree(out, ignore_errors=True)
         staged = '%d,1,1' % iterations if self.name.startswith('dsn') else str(iterations)
-        return spent([sys.executable, os.path.join(runs.ROOT, 'tools', 'train.py'), '--net', self.name, '--dataset',
-                      self.dataset, '--cpu', '--iters', staged, '--eval-points', 'none', '--threads', '1',
-                      '--out', out])
+        return bench.spent([sys.executable, os.path.join(runs.ROOT, 'tools', 'train.py'), '--net', self.name, '--dataset',
+                            self.dataset, '--cpu', '--iters', staged, '--eval-points', 'none', '--threads', '1',
+                            '--out', out])
 
     def work(self):
         """(operations of the iterations, None): each product of a forward pass has two more going back, but for the
@@ -116,7 +114,7 @@ def _caffe(path, iterations, folder):
     copy = os.path.join(folder, 'caffe.prototxt')
     with open(copy, 'w') as file:
         file.write(prototxt.to_text(solver))
-    return spent([caffe_command(), 'train', '--solver=' + copy])
+    return bench.spent([caffe_command(), 'train', '--solver=' + copy])
 
 
 def caffe_command():
@@ -126,15 +124,3 @@ def caffe_command():
         if found:
             return found
     raise UserError('no caffe command: run tools/setup.sh')
-
-
-def spent(command, env=None):
-    """What a command takes, its children included."""
-    start = time.time()
-    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = status
-    if status:
-        raise UserError('%s failed: run it to see why' % ' '.join(os.path.basename(word) for word in command))
-    return bench.Spent(time.time() - start, used.ru_utime + used.ru_stime)

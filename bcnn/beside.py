@@ -1,7 +1,5 @@
 """Adaptive evaluations beside those with T passes for every image: passes, errors, equal predictions."""
 
-import hashlib
-import json
 import os
 from collections import OrderedDict
 
@@ -18,7 +16,7 @@ def rows(folder, other=None):
     if 'adaptive' not in result:
         raise UserError('%s: not an adaptive evaluation; make one with tools/mc_eval.py --adaptive' % folder)
     theirs = _other(other, about, images['labels']) if other else None
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:8]
+    digest = runs.identity(about)[:8]
     return [_row(folder, result, images, k, theirs, digest) for k in range(len(result['adaptive']['passes']))]
 
 
@@ -59,8 +57,8 @@ def _full(folder, about, repetition):
     """The sums of all T passes of a checked repetition, None where it was not checked."""
     if not about['adaptive']['check']:
         return None
-    blocks = range(-(-about['count'] // about['block']))
-    return np.concatenate([evaluation.read_block(folder, repetition, block)['full'] for block in blocks])
+    return np.concatenate([evaluation.read_block(folder, repetition, block)['full']
+                           for block in evaluation.blocks_of(about)])
 
 
 def _errors(probs, labels):

@@ -111,7 +111,7 @@ class _Child:
 
 def _serve(pipe, parents_end, log, parent, limit, make):
     """A child's whole life: a function from make(), then tasks from the pipe and results into it."""
-    _die_with(parent)
+    die_with(parent)
     parents_end.close()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -147,10 +147,10 @@ def _serve(pipe, parents_end, log, parent, limit, make):
         os._exit(0)  # no destructors: Caffe's are neither needed nor safe after a fork
 
 
-def _die_with(parent):
-    """Ask the kernel to kill this process when its parent dies, even by kill -9."""
+def die_with(parent, number=signal.SIGKILL):
+    """Ask the kernel to send this process a signal when its parent dies, even by kill -9."""
     PR_SET_PDEATHSIG = 1
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:  # it died before the request
         os._exit(1)
 

@@ -1,15 +1,12 @@
 """What a job of the workflow should take on one CPU core, from the speeds that tools/bench.py recorded."""
 
-import os
-
 from . import paper, plan, results
 
-RESULTS = os.path.join(plan.ROOT, 'analysis', 'results')
 BATCH = {'mnist': 64, 'fashion_mnist': 64, 'cifar10': 128}  # images a training step; DSN's 100 is near enough
 FORWARD = 1 / 3.0  # of a training step: forward, and backward by weights and by data, cost about the same
 
 
-def speeds(folder=RESULTS):
+def speeds(folder=results.FOLDER):
     """{(part, 'mnist/lenet_all'): seconds} of a training step and of a stochastic pass, as recorded."""
     ours = {('training', 'driver'): 1e-3, ('MC', 'stream'): 1e-6}
     return {(row['part'], row['subject']): row['value'] * ours[row['part'], row['way']]

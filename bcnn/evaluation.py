@@ -14,7 +14,6 @@ interrupted. Folder of an evaluation:
 
 import functools
 import hashlib
-import json
 import os
 from collections import OrderedDict, namedtuple
 
@@ -117,20 +116,12 @@ def config(job, settings):
         ('net', job.name), ('standard_net', text(job.standard)),
         ('mc_net', text(job.sampling) if job.sampling else None),
         ('dropout', bool(prototxt.dropouts(job.standard))),
-        ('weights', _sha256(job.weights)), ('images', job.source.scan(job.count)[1]), ('count', job.count),
+        ('weights', runs.sha256(job.weights)), ('images', job.source.scan(job.count)[1]), ('count', job.count),
         ('T', settings.T), ('seed', settings.seed), ('mode', settings.mode), ('batch', settings.batch),
         ('crops', settings.crops), ('device', 'cpu' if settings.gpu is None else 'gpu')])
     if settings.rule:  # only here: the configs of all other evaluations stay as they were
         found.update(block=_block_size(settings), adaptive=settings.rule._asdict())
     return found
-
-
-def _sha256(path):
-    digest = hashlib.sha256()
-    with open(path, 'rb') as file:
-        for chunk in iter(lambda: file.read(1 << 20), b''):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def key(job, settings):
@@ -140,8 +131,7 @@ def key(job, settings):
 
 def name_of(about):
     """The same, of a config as it is stored."""
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    return '%sT%d-%s' % ('adaptive-' if 'adaptive' in about else '', about['T'], digest[:8])
+    return '%sT%d-%s' % ('adaptive-' if 'adaptive' in about else '', about['T'], runs.identity(about)[:8])
 
 
 def _settle_config(job, settings, folder):
@@ -214,13 +204,17 @@ def block_path(folder, repetition, block):
     return os.path.join(folder, 'blocks', '%s-%05d.npz' % (name, block))
 
 
+def blocks_of(about):
+    """The numbers of the blocks of an evaluation, from its config; a block is a batch of images where not said otherwise."""
+    return range(-(-about['count'] // about.get('block', about['batch'])))
+
+
 def progress_of(folder, repeats):
     """(blocks that are there, blocks in all) of an evaluation with MC passes; (0, 1) before it has begun."""
     about = runs.read_json(os.path.join(folder, runs.CONFIG))
     if about is None:
         return 0, 1
-    blocks = -(-about['count'] // about['batch'])
-    paths = [block_path(folder, repetition, block) for repetition in range(repeats + 1) for block in range(blocks)]
+    paths = [block_path(folder, repetition, block) for repetition in range(repeats + 1) for block in blocks_of(about)]
     return sum(os.path.exists(path) for path in paths), len(paths)
 
 
@@ -298,7 +292,7 @@ def _passes_a_view(settings):
 def assemble(folder, repeats):
     """The result of all blocks in a folder; writes images.npz and images.csv beside them."""
     about = runs.read_json(os.path.join(folder, runs.CONFIG))
-    blocks = -(-about['count'] // about.get('block', about['batch']))
+    blocks = blocks_of(about)
     plain = _gather(folder, STANDARD, blocks)
     labels = plain['labels']
     result = OrderedDict([('config', about), ('standard', metrics.summary(plain['probs'], labels))])
@@ -326,7 +320,7 @@ def _gather(folder, repetition, blocks, T=None):
     Blocks of earlier versions lack the standard errors of uncertainties, which are then left
     out, and the number of passes, which was T for every image.
     """
-    parts = [read_block(folder, repetition, block) for block in range(blocks)]
+    parts = [read_block(folder, repetition, block) for block in blocks]
     for part in parts:
         if T is not None and 'passes' not in part:
             part['passes'] = np.full(len(part['probs']), T, np.int32)

@@ -6,14 +6,12 @@ fixed, so that memory can only grow with what should not make it grow.
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections import namedtuple
 from statistics import median
 
-from . import bench, engine, nets, progress, runs
+from . import bench, engine, nets, progress, runs, tables
 from .errors import UserError
 
 ROUNDS = 3
@@ -72,16 +70,8 @@ def cost(point, weights, out):
     command = [sys.executable, os.path.join(runs.ROOT, 'tools', 'mc_eval.py'), '--net', point.net, '--weights', weights,
                '--T', str(point.T), '--limit', str(point.images), '--jobs', str(point.jobs), '--batch', str(BATCH),
                '--repeats', '1', '--out', out]
-    with tempfile.TemporaryFile() as log:
-        start = time.time()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, stdin=subprocess.DEVNULL)
-        _, status, used = os.wait4(process.pid, 0)  # ru_maxrss: of the process or the largest of its children
-        process.returncode = status
-        seconds = time.time() - start
-        if status:
-            log.seek(0)
-            raise UserError(log.read().decode('utf-8', 'replace').strip() or 'mc_eval.py failed without a message')
-    return seconds, used.ru_maxrss
+    spent, kilobytes = bench.resources(command)
+    return spent.wall, kilobytes
 
 
 def lines(found):
@@ -97,4 +87,4 @@ def lines(found):
 def record(found, folder):
     """Write the table `growth` of the recorded results, replacing it as a whole."""
     here = bench.machine()
-    bench.write(folder, 'growth', [dict(row._asdict(), machine=here) for row in found])
+    tables.write('growth', [dict(row._asdict(), machine=here) for row in found], folder)

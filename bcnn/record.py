@@ -5,19 +5,16 @@ whole, unless it is asked for with `replace`; the others are recorded all the sa
 """
 
 import base64
-import hashlib
-import json
 import os
 import sys
 from collections import OrderedDict, namedtuple
 
 import numpy as np
 
-from . import curve, files, metrics, paper, results, runs
+from . import curve, files, metrics, paper, results, runs, tables
 from .data import records, sets, table
 from .errors import UserError
 
-RESULTS = os.path.join(runs.ROOT, 'analysis', 'results')
 BINS = 15
 SHOWN = 8                                        # images at each end of an uncertainty
 REJECTED = tuple(range(21)) + tuple(range(25, 100, 5))  # percent
@@ -59,7 +56,7 @@ def command(args):
 def gather(folders, options, problems):
     """[Found] of all runs and evaluations below some folders; damaged ones are named in `problems`."""
     found = []
-    for folder in sorted(set(_walk(folders))):
+    for folder in sorted(set(walk(folders))):
         try:
             rows = _rows_of(folder, options)
             if rows:
@@ -72,7 +69,7 @@ def gather(folders, options, problems):
     return found
 
 
-def _walk(folders):
+def walk(folders):
     """The folders that hold a config.json, whatever level they are on."""
     for top in folders:
         for place, below, names in os.walk(top):
@@ -95,13 +92,8 @@ def _provenance(folder, config, options):
     """The provenance columns; the number of iterations is a target, which does not change what a run is."""
     about = runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}
     return OrderedDict([
-        ('config', _digest(config)[:8]), ('caffe', about.get('caffe')), ('device', config.get('device')),
+        ('config', runs.identity(config)[:8]), ('caffe', about.get('caffe')), ('device', config.get('device')),
         ('commit', (about.get('commit') or '')[:10] or None), ('profile', about.get('profile') or options.profile)])
-
-
-def _digest(config):
-    identity = {name: value for name, value in config.items() if name != 'iterations'}
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def provenance_row(folder, config, kind, dataset, net):
@@ -110,7 +102,7 @@ def provenance_row(folder, config, kind, dataset, net):
     data = config.get('images') or '/'.join(config.get('data', {}).values()) or None
     modified = about.get('modified')
     row = OrderedDict([
-        ('config', _digest(config)[:8]), ('config_sha256', _digest(config)), ('kind', kind), ('dataset', dataset),
+        ('config', runs.identity(config)[:8]), ('config_sha256', runs.identity(config)), ('kind', kind), ('dataset', dataset),
         ('net', net), ('seed', config['seed']), ('device', config.get('device')), ('threads', about.get('threads')),
         ('data', data), ('weights', config.get('weights'))])
     row.update((name, about.get(name)) for name in results.LIBRARIES)
@@ -339,8 +331,7 @@ def merge(found, folder, options, problems):
     sizes = {name: len(rows) for name, rows in recorded.items()}
     changed = set()
     for run in found:
-        clashes = [clash for name,
-                   rows in run.rows.items() for row in rows for clash in _clash(name, row, recorded[name])]
+        clashes = [one for name, rows in run.rows.items() for row in rows for one in clash(name, row, recorded[name])]
         if clashes and not options.replace:
             problems.append('%s: contradicts what is recorded: %s; --replace takes the new rows'
                             % (run.folder, _listed(clashes)))
@@ -348,15 +339,15 @@ def merge(found, folder, options, problems):
         for name, rows in run.rows.items():
             for row in rows:
                 key = results.key_of(results.TABLES[name], row)
-                if key not in recorded[name] or any(_clash(name, row, recorded[name])):
+                if key not in recorded[name] or any(clash(name, row, recorded[name])):
                     recorded[name][key] = row
                     changed.add(name)
     for name in changed:
-        _write(folder, name, list(recorded[name].values()))
+        tables.write(name, list(recorded[name].values()), folder)
     return OrderedDict((name, len(rows) - sizes[name]) for name, rows in recorded.items())
 
 
-def _clash(name, row, recorded):
+def clash(name, row, recorded):
     """['curves errors 12, recorded 13 (...)']: where a row differs from the recorded one of the same key."""
     old = recorded.get(results.key_of(results.TABLES[name], row))
     for column in (results.TABLES[name].columns if old else ()):
@@ -378,10 +369,5 @@ def _listed(clashes):
 
 
 def _store(folder, name, rows):
-    _write(folder, name, results.read(folder, name) + rows)
+    tables.write(name, results.read(folder, name) + rows, folder)
     return len(rows)
-
-
-def _write(folder, name, rows):
-    with files.atomic(results.path(folder, name)) as temporary, open(temporary, 'w', newline='') as file:
-        file.write(results.text(name, rows))

@@ -12,6 +12,8 @@ from collections import OrderedDict, namedtuple
 from .errors import UserError
 
 MOST = 1 << 53  # the largest whole number: what a float holds exactly, so that any tool reads it right
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'analysis', 'results')
+
 # Kinds of values; a question mark allows an empty one.
 KINDS = {'text': str, 'int': int, 'float': float}
 

@@ -1,6 +1,6 @@
 """The whole paper with one command: a profile's jobs through Snakemake, and what came of them."""
 
-import ctypes
+import contextlib
 import glob
 import os
 import signal
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from . import cost, curve, engine, evaluation, paper, plan, runs
+from . import children, cost, curve, engine, evaluation, paper, plan, runs
 from .errors import UserError
 
 SNAKEFILE = os.path.join(plan.ROOT, 'workflow', 'Snakefile')
@@ -94,12 +94,14 @@ def _cluster(args):
 
 def _snakemake(what, args, gpus, options=(), partial=False):
     """The exit code of Snakemake, 128 + the signal where one stopped it; signals go to all its jobs."""
-    child = subprocess.Popen(words(what, args, gpus, options, partial), cwd=what.folder, preexec_fn=_own_group)
-    got = []
+    parent, got = os.getpid(), []
+    child = subprocess.Popen(words(what, args, gpus, options, partial), cwd=what.folder,
+                             preexec_fn=lambda: _own_group(parent))
 
     def forward(number, _frame):
         got.append(number)
-        os.killpg(child.pid, signal.SIGINT)  # training takes a snapshot on it, and ends
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.killpg(child.pid, signal.SIGINT)  # training takes a snapshot on it, and ends
 
     old = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -110,12 +112,11 @@ def _snakemake(what, args, gpus, options=(), partial=False):
     return 128 + got[0] if got else code
 
 
-def _own_group():
+def _own_group(parent):
     """In the child: a process group of its own, and no more new jobs when the parent is killed."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell script's background jobs are born deaf to it
-    PR_SET_PDEATHSIG = 1
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    children.die_with(parent, signal.SIGTERM)
 
 
 # --- what there is -----------------------------------------------------------------------------

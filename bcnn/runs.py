@@ -234,6 +234,12 @@ def sha256(path):
     return digest.hexdigest()
 
 
+def identity(config):
+    """The SHA-256 of what a config says; the number of iterations is a target, which does not change what a run is."""
+    said = {name: value for name, value in config.items() if name != 'iterations'}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
 def write_checksums(folder, names):
     """Writes checksums.json: the SHA-256 of these files in a folder, for tools/verify.py."""
     write_json(os.path.join(folder, CHECKSUMS), {name: sha256(os.path.join(folder, name)) for name in sorted(names)})

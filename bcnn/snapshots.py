@@ -80,15 +80,15 @@ def _sha256(data):
 def newest(run):
     """The newest Snapshot that is undamaged, or None; says which ones it had to pass over, and removes them."""
     for stage, iteration, path in reversed(stored(run)):
-        problem, losses = _problem(path, stage, iteration)
-        if problem is None:
+        damage, losses = problem(path, stage, iteration)
+        if damage is None:
             return Snapshot(path, stage, iteration, losses)
-        progress.say('%s: damaged (%s): going back to the snapshot before it' % (path, problem))
+        progress.say('%s: damaged (%s): going back to the snapshot before it' % (path, damage))
         remove(path)
     return None
 
 
-def _problem(path, stage, iteration):
+def problem(path, stage, iteration):
     """(what is wrong with a snapshot or None, its losses)."""
     try:
         with open(os.path.join(path, STATE)) as file:

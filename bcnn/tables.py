@@ -1,19 +1,25 @@
-"""Measured rows into the tables of the recorded results: new ones added, those of the same key replaced."""
+"""Writing the tables of the recorded results: whole or not at all, as a whole or row by row."""
 
 import os
 from collections import OrderedDict
 
-from . import files, results, runs
-
-RESULTS = os.path.join(runs.ROOT, 'analysis', 'results')
+from . import files, results
 
 
-def record(name, rows, folder=RESULTS):
-    """Writes the rows to a table, and gives its path."""
+def write(name, rows, folder=results.FOLDER):
+    """Writes a table, in the place of the one that is there."""
+    with files.folder(folder):
+        files.write_text(results.path(folder, name), results.text(name, rows))
+
+
+def merged(name, old, new):
+    """The rows of a table with new ones added; those of the same key are replaced."""
     table = results.TABLES[name]
+    return list(OrderedDict((results.key_of(table, row), row) for row in list(old) + list(new)).values())
+
+
+def record(name, rows, folder=results.FOLDER):
+    """Adds rows to a table, and gives its path."""
     with files.folder(folder), files.lock(os.path.join(folder, '.lock')):
-        kept = OrderedDict((results.key_of(table, row), row) for row in results.read(folder, name))
-        kept.update((results.key_of(table, row), row) for row in rows)
-        with files.atomic(results.path(folder, name)) as temporary, open(temporary, 'w', newline='') as file:
-            file.write(results.text(name, list(kept.values())))
+        write(name, merged(name, results.read(folder, name), rows), folder)
     return results.path(folder, name)

@@ -27,7 +27,7 @@ NAMED = ('caffe', 'python', 'numpy', 'protobuf', 'blas', 'threads', 'commit')  #
 def command(args):
     """The exit code of what tools/verify.py was asked for: 0 if all agrees, 1 if something does not."""
     wrong = checked = 0
-    for path in args.paths or [runs.RUNS, record.RESULTS]:
+    for path in args.paths or [runs.RUNS, results.FOLDER]:
         for finding in check(path, args.data, args.runs or runs.RUNS):
             checked += finding.state != UNKNOWN
             wrong += finding.state == WRONG
@@ -46,7 +46,7 @@ def check(path, data=sets.DATA, place=runs.RUNS):
         for finding in tables(path, place):
             yield finding
         return
-    found = sorted(set(record._walk([path])))
+    found = sorted(set(record.walk([path])))
     if not found:
         raise UserError('%s: neither a run, nor an evaluation, nor recorded tables in it' % path)
     for folder in found:
@@ -110,7 +110,7 @@ def run_folder(folder, config, data):
         yield finding
     yield _curve(folder, config)
     for stage, iteration, path in runs.stored(folder):
-        problem, _ = snapshots._problem(path, stage, iteration)
+        problem, _ = snapshots.problem(path, stage, iteration)
         yield _judge(path, problem is None, 'as its checksums say', problem)
     done = runs.read_json(os.path.join(folder, runs.DONE))
     if done is None:
@@ -190,7 +190,7 @@ def evaluation_folder(folder, config, data):
 def _name(folder, config):
     """Whether a folder that is named after its config has that config."""
     name = os.path.basename(folder)
-    if not re.match(r'T\d+-[0-9a-f]{8}$', name):
+    if not re.match(r'(adaptive-)?T\d+-[0-9a-f]{8}$', name):
         return Finding(folder, UNKNOWN, 'not named after its config')
     right = evaluation.name_of(config)
     return _judge(os.path.join(folder, runs.CONFIG), name == right, 'the config that the folder is named after',
@@ -404,7 +404,7 @@ def _against_runs(folder, rows, place):
     seen = set()
     for run in found:
         clashes = [clash for name in run.rows for row in run.rows[name]
-                   for clash in record._clash(name, row, recorded[name])]
+                   for clash in record.clash(name, row, recorded[name])]
         seen.update(row['config'] for name in run.rows for row in run.rows[name])
         yield _judge(run.folder, not clashes, 'what is recorded of it',
                      'not what is recorded of it: %s' % '; '.join(clashes[:2]))

@@ -6,34 +6,17 @@ import os
 import numpy as np
 import pytest
 
+import evalhelp
 from bcnn import engine, evaluation, images, jobs, mc
 from bcnn.errors import UserError
 
-NET = '''
-name: "small"
-layer { name: "data" type: "Data" top: "data" top: "label" transform_param { scale: 0.1 }
-        data_param { source: "nowhere" batch_size: 4 backend: LMDB } }
-layer { name: "ip1" type: "InnerProduct" bottom: "data" top: "ip1"
-        inner_product_param { num_output: 8 weight_filler { type: "gaussian" std: 1 } } }
-layer { name: "relu1" type: "ReLU" bottom: "ip1" top: "ip1" }
-layer { name: "drop1" type: "Dropout" bottom: "ip1" top: "ip1" }
-layer { name: "ip2" type: "InnerProduct" bottom: "ip1" top: "ip2"
-        inner_product_param { num_output: 3 weight_filler { type: "gaussian" std: 1 } } }
-layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" }
-'''
 COUNT = 23
 
 
 @pytest.fixture
 def small(tmp_path):
     """A Job for a small net with weights and images of its own."""
-    (tmp_path / 'net.prototxt').write_text(NET)
-    rng = np.random.RandomState(0)
-    np.savez(str(tmp_path / 'images.npz'), images=rng.randn(COUNT, 1, 2, 3) * 10, labels=rng.randint(0, 3, COUNT))
-    engine.set_seed(7)
-    net = engine.load_net(jobs.prototxt.to_deploy(jobs.prototxt.read(str(tmp_path / 'net.prototxt')), (1, 2, 3), 1))
-    net.save(str(tmp_path / 'w.caffemodel'))
-    return jobs.of_prototxt(str(tmp_path / 'net.prototxt'), str(tmp_path / 'w.caffemodel'), str(tmp_path / 'images.npz'))
+    return evalhelp.small_job(tmp_path, COUNT)
 
 
 def settings(**changes):
@@ -189,7 +172,7 @@ def test_crops_of_padded_images(tmp_path):
 
 def padded_job(tmp_path, make):
     """6x6 images of which the net sees 4x4."""
-    (tmp_path / 'net.prototxt').write_text(NET.replace('scale: 0.1', 'crop_size: 4'))
+    (tmp_path / 'net.prototxt').write_text(evalhelp.NET.replace('scale: 0.1', 'crop_size: 4'))
     np.savez(str(tmp_path / 'padded.npz'), images=make(np.random.RandomState(1)), labels=np.arange(6) % 3)
     engine.set_seed(7)
     net = engine.load_net(jobs.prototxt.to_deploy(jobs.prototxt.read(str(tmp_path / 'net.prototxt')), (1, 4, 4), 1))

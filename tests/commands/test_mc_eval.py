@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import evalhelp
 from bcnn import engine, nets
 from conftest import ROOT, one_clear_line
 
@@ -32,8 +33,7 @@ def place(tmp_path_factory):
     """A folder with images, a foreign net of the old format, and weights for it and for two LeNets."""
     place = tmp_path_factory.mktemp('my files')
     rng = np.random.RandomState(0)
-    np.savez(str(place / 'digits.npz'), images=rng.randint(0, 256, (30, 1, 28, 28)).astype(np.uint8),
-             labels=rng.randint(0, 10, 30))
+    evalhelp.write_digits(place / 'digits.npz', 30, rng)
     np.savez(str(place / 'mine.npz'), images=rng.randn(30, 1, 2, 2), labels=rng.randint(0, 4, 30))
     np.savez(str(place / 'bad_label.npz'), images=rng.randn(3, 1, 2, 2), labels=np.array([0, 4, 1]))
     np.savez(str(place / 'bad_shape.npz'), images=rng.randn(3, 3, 2, 2), labels=np.array([0, 3, 1]))

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import evalhelp
 from bcnn import beside, engine, layertimes, nets, results, tables
 from conftest import one_clear_line
 
@@ -14,8 +15,7 @@ def place(tmp_path_factory):
     """Weights of a LeNet, images, and of both an adaptive and a full evaluation."""
     place = tmp_path_factory.mktemp('measuring')
     rng = np.random.RandomState(0)
-    np.savez(str(place / 'digits.npz'), images=rng.randint(0, 256, (24, 1, 28, 28)).astype(np.uint8),
-             labels=rng.randint(0, 10, 24))
+    evalhelp.write_digits(place / 'digits.npz', 24, rng)
     engine.set_seed(2)
     engine.load_net(nets.deploy('lenet_ip', 'mnist')).save(str(place / 'w.caffemodel'))
     return place

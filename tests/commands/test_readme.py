@@ -14,12 +14,10 @@ import sys
 
 import pytest
 
+import trainhelp
+from bcnn import engine, nets
+from bcnn.data import sets
 from conftest import ROOT
-
-sys.path.insert(0, os.path.join(ROOT, 'tests'))
-import trainhelp  # noqa: E402
-from bcnn import engine, nets  # noqa: E402
-from bcnn.data import sets  # noqa: E402
 
 README = os.path.join(ROOT, 'README.md')
 ELSEWHERE = ('docker', 'conda', 'cluster')

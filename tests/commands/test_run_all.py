@@ -7,15 +7,12 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
+import trainhelp
 from conftest import ROOT, one_clear_line
-
-sys.path.insert(0, os.path.join(ROOT, 'tests'))
-import trainhelp  # noqa: E402
 
 RUNS = ['mnist-lenet_all-seed1', 'mnist-lenet_ip-seed1', 'mnist-lenet_none-seed1']
 PROFILE = {'about': 'small', 'time': 'half a minute', 'disk': 'little', 'runs': {
@@ -45,8 +42,8 @@ def call(project, *options):
 ENVIRONMENT = dict(os.environ, CAFFE_PREFIX=os.environ.get('CAFFE_PREFIX') or os.path.join(ROOT, '.caffe'))
 
 
-def run(project, *options):
-    return subprocess.run(call(project, *options), cwd=str(project), env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+def run(project, *options, env=ENVIRONMENT):
+    return subprocess.run(call(project, *options), cwd=str(project), env=env, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=600)
 
 
@@ -160,6 +157,21 @@ def test_one_failed_branch_does_not_stop_the_others(tmp_path):
     assert (broken / 'thesis.txt').read_text() == 'not a run'
     (broken / 'thesis.txt').unlink()
     assert run(project).returncode == 0  # goes on with what is missing
+
+
+def test_where_mnist_cannot_be_fetched_it_says_what_to_do(tmp_path):
+    project = make_project(tmp_path)
+    shutil.rmtree(str(project / 'data'))
+    nowhere = 'http://127.0.0.1:1'
+    said = run(project, env=dict(ENVIRONMENT, BCNN_DOWNLOADS=str(tmp_path / 'downloads'), http_proxy=nowhere,
+                                 https_proxy=nowhere, npm_config_registry=nowhere, npm_config_fetch_retries='0'))
+    assert said.returncode == 1
+    lines = said.stdout.splitlines()
+    where = next(k for k, line in enumerate(lines) if line.startswith('FAILED'))
+    assert lines[where].startswith('FAILED data-mnist: prepare_data.py: ')
+    assert lines[where + 1].endswith('logs/data-mnist.log')
+    assert '--from PATH' in lines[where + 2] and '--dataset fashion_mnist' in lines[where + 2]
+    assert '4 more jobs are not done' in said.stdout
 
 
 def test_two_at_once_are_refused(tmp_path):

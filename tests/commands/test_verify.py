@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import trainhelp
-from bcnn import runs, verify
+from bcnn import evaluation, results, runs, verify
 from conftest import ROOT, one_clear_line
 
 
@@ -33,7 +33,6 @@ def whole(tmp_path_factory):
         'test_lmdb', '--T', 4, '--repeats', 2, '--batch', 50, '--jobs', 1, '--out', folder / 'mc' / 'here')
     run('record.py', place / 'runs', '--results', place / 'results', '--data', data)
     config = json.loads((folder / 'mc' / 'here' / 'config.json').read_text())
-    from bcnn import evaluation
     os.rename(str(folder / 'mc' / 'here'), str(folder / 'mc' / evaluation.name_of(config)))
     return place
 
@@ -75,7 +74,6 @@ def test_what_is_whole_agrees(whole, tool):
 
 def test_every_result_names_what_computed_it(whole):
     """Config hash, commit, Caffe and library versions, data checksums, seed, device."""
-    from bcnn import results
     rows = {row['kind']: row for row in results.read(str(whole / 'results'), 'provenance')}
     assert set(rows) == {'training', 'evaluation'}
     for row in rows.values():
@@ -239,3 +237,11 @@ def test_the_committed_results_agree(tool):
 
 def test_help_has_an_example(tool):
     assert 'python tools/verify.py runs/' in tool('verify.py', '--help').stdout
+
+
+@pytest.mark.parametrize('config', [{'T': 10, 'count': 5}, {'T': 10, 'count': 5, 'adaptive': {'error': 0.01}}])
+def test_a_folder_is_held_to_the_config_that_it_is_named_after(tmp_path, config):
+    folder = str(tmp_path / evaluation.name_of(config))
+    assert verify._name(folder, config).state == verify.OK
+    assert verify._name(folder, dict(config, count=6)).state == verify.WRONG
+    assert verify._name(str(tmp_path / 'mine'), config).state == verify.UNKNOWN

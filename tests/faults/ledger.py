@@ -8,7 +8,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-from bcnn import engine, files, results, runs  # noqa: E402
+from bcnn import engine, files, results, runs, tables  # noqa: E402
 
 
 def new_row(kind, target, what, seed):
@@ -22,8 +22,7 @@ def new_row(kind, target, what, seed):
 
 def store(path, rows):
     """Puts rows into a table, in the place of those of the same kind, target and fault."""
-    folder, table = os.path.dirname(os.path.abspath(path)), results.TABLES['faults']
+    folder = os.path.dirname(os.path.abspath(path))
     old = results.read(folder, 'faults') if os.path.basename(path) == 'faults.csv' else []
-    merged = OrderedDict((results.key_of(table, row), row) for row in old + rows)
-    with files.folder(folder), files.atomic(path) as temporary, open(temporary, 'w', newline='') as file:
-        file.write(results.text('faults', list(merged.values())))
+    with files.folder(folder):
+        files.write_text(path, results.text('faults', tables.merged('faults', old, rows)))

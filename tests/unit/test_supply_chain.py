@@ -15,8 +15,8 @@ SHELL = sorted(path for pattern in ('tools/*.sh', 'tools/python', 'workflow/**/*
 
 # Where a string of the user's meets a program at all: each as a list of words, no shell between. Another place
 # needs a review, and a line here.
-PROGRAMS = {'analysis/common.py', 'bcnn/bench_train.py', 'bcnn/data/archives.py', 'bcnn/data/download.py', 'bcnn/growth.py',
-            'bcnn/peers.py', 'bcnn/run_all.py', 'bcnn/runs.py'}
+PROGRAMS = {'analysis/common.py', 'bcnn/bench.py', 'bcnn/data/archives.py', 'bcnn/data/download.py', 'bcnn/peers.py',
+            'bcnn/run_all.py', 'bcnn/runs.py'}
 
 
 def name_of(call):
