@@ -114,10 +114,24 @@ def evaluations(tables, dataset, net):
     rows = rows[rows['mode'].isin(['stream', 'replicate'])]
     chosen = []
     for _, of_seed in rows.groupby(rows['seed'].fillna(-1)):
-        ranked = sorted((_worth(group), config) for config, group in of_seed.groupby('config'))
-        if ranked[-1][0][0]:  # has both methods
-            chosen.append(where(of_seed, config=ranked[-1][1]))
+        best = max(_pooled(of_seed), key=_worth)
+        if _worth(best)[0]:  # has both methods
+            chosen.append(best)
     return sorted(chosen, key=_worth, reverse=True)
+
+
+def _pooled(rows):
+    """The evaluations among some rows of one training seed. Those that differ in nothing but the seed of the masks are one,
+    with the repetitions of all: these may have been made on several days and machines."""
+    found = {}
+    for config, group in rows.groupby('config'):
+        about = group.iloc[0]
+        what = (config if about['weights'] == 'unknown' else '', about['weights'], str(about['iterations']),
+                group['T'].max(), about['mode'], str(about['crops']), group['n'].max(), about['device'])
+        by_masks = found.setdefault(what, {})
+        # the same masks in other batches are no further repetitions: the longer of the two
+        by_masks[about['mc_seed']] = max(by_masks.get(about['mc_seed'], group), group, key=len)
+    return [pd.concat([by_masks[seed] for seed in sorted(by_masks)]) for by_masks in found.values()]
 
 
 def _worth(group):
@@ -145,7 +159,7 @@ def evaluated(tables):
 
 def of_evaluations(table, chosen):
     """The rows of a table that belong to these evaluations."""
-    return table[table['config'].isin([group['config'].iloc[0] for group in chosen])]
+    return table[table['config'].isin([config for group in chosen for config in group['config']])]
 
 
 # --- in words ----------------------------------------------------------------------------------

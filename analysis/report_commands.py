@@ -40,7 +40,7 @@ def evaluation_commands(tables, pairs):
         for group in chosen:
             if group['weights'].iloc[0] == 'trained':
                 lines.append(_training_of(tables, net, dataset, group['seed'].iloc[0]))
-            lines.append(_evaluation_command(net, dataset, group))
+            lines += [_evaluation_command(net, dataset, made) for _, made in group.groupby('mc_seed')]
         if not chosen:
             lines.append('python tools/mc_eval.py --net %s --dataset %s --T 100 --repeats 5    # not run yet'
                          % (net, dataset))

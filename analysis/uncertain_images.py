@@ -46,9 +46,9 @@ def row(made, top, title, rows, tables):
 
 
 def shown(tables, dataset, net):
-    """The rows of the images to show of a net's best evaluation."""
-    return common.where(common.of_evaluations(tables['images'], common.evaluations(tables, dataset, net)[:1]),
-                        measure=MEASURE)
+    """The rows of the images to show of a net's best evaluation: those of its first repetition."""
+    first = [common.where(group, config=group['config'].iloc[0]) for group in common.evaluations(tables, dataset, net)[:1]]
+    return common.where(common.of_evaluations(tables['images'], first), measure=MEASURE)
 
 
 def tile(axes, one, pixels):

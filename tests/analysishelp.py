@@ -42,7 +42,7 @@ class Synthetic:
         return self
 
     def evaluation(self, dataset, net, standard, curves, seed=None, weights='published', iterations=None, n=10000,
-                   p=0.01, config=None):
+                   p=0.01, config=None, mc_seed=1):
         """standard: errors; curves: of each repetition the errors after each pass; p: of all, or of each."""
         T = len(curves[0])
         run = dict(dataset=dataset, net=net, seed=seed, config=config or 'e-%s-%s-%s' % (dataset, net, seed))
@@ -56,7 +56,7 @@ class Synthetic:
             paired = dict(only_standard_right=20, only_mc_right=40,
                           mcnemar_p=ps[kind['repetition'] - 1]) if kind['method'] == 'mc' else dict(
                 only_standard_right=None, only_mc_right=None, mcnemar_p=None)
-            self.add('evaluations', iterations=iterations, weights=weights, mode='stream', crops=None, mc_seed=1,
+            self.add('evaluations', iterations=iterations, weights=weights, mode='stream', crops=None, mc_seed=mc_seed,
                      errors=errors, n=n,
                      nll=0.4, brier=0.2, ece=0.07 if kind['method'] == 'standard' else 0.02,
                      **dict(run, **dict(kind, **paired)))

@@ -363,5 +363,29 @@ def test_a_table_line_a_seed_longest_training_first():
     assert [(line['seed'], line['standard']) for line in lines] == [(2, 9.3), (1, 9.5)]
 
 
+def test_repetitions_with_other_masks_are_pooled_whatever_machine_made_them():
+    made = Synthetic()
+    made.evaluation('cifar10', 'nin', 1043, [[1100, 1020], [1120, 1030]], config='first', mc_seed=1)
+    made.evaluation('cifar10', 'nin', 1043, [[1140, 1040]], config='second', mc_seed=2)
+    made.evaluation('cifar10', 'nin', 1043, [[1999, 1999]], config='other batch', mc_seed=1)  # masks of the first again
+    made.evaluation('cifar10', 'nin', 99, [[88, 88]], n=100, config='small', mc_seed=3)
+    tables = made.tables()
+    nin = table1.rows(tables)[0]
+    assert (nin['mc'], nin['std'], nin['lowest'], nin['repetitions']) == pytest.approx((10.30, 0.1, 10.20, 3))
+    mean = fig4.passes(tables, fig4.chosen_of(tables, 'cifar10', 'nin')[0])
+    assert list(mean['mean']) == pytest.approx([11.2, 10.3]) and set(mean['count']) == {3}
+    assert len(uncertain_images.shown(tables, 'cifar10', 'nin')) == 16  # of one repetition
+
+
+def test_weights_of_unknown_origin_and_other_trainings_are_not_pooled():
+    made = Synthetic()
+    for k, config in enumerate(('mine', 'yours'), 1):
+        made.evaluation('own', 'net', 100 * k, [[90 * k]], weights='unknown', config=config, mc_seed=k)
+        made.evaluation('cifar10', 'dsn', 100 * k, [[90 * k]], weights='trained', seed=1, iterations=1000 * k,
+                        config='dsn' + config, mc_seed=k)
+    assert [len(group) for pair in (('own', 'net'), ('cifar10', 'dsn'))
+            for group in common.evaluations(made.tables(), *pair)] == [3, 3]  # Standard, MC by probs and by scores
+
+
 def test_latex_escapes():
     assert table1.escape('a_b & 5% {x} \\') == r'a\_b \& 5\% \{x\} \textbackslash{}'

@@ -166,6 +166,7 @@ def test_commands_tell_what_was_run():
     made = Synthetic()
     made.curve('mnist_4', 'lenet_all', 'mc', {100: 5, 500: 4}, seed=3, T=10, n=200)
     made.evaluation('cifar10', 'nin', 10, [[9, 9], [8, 8]], n=100)
+    made.evaluation('cifar10', 'nin', 10, [[8, 9]], n=100, config='later', mc_seed=7)
     made.evaluation('cifar10', 'dsn', 10, [[9, 9]], n=100, weights='trained', seed=2, iterations=30)
     for stage in (1, 2, 3):
         made.curve('cifar10', 'dsn', 'standard', {10: 9}, seed=2, stage=stage, n=100)
@@ -175,6 +176,8 @@ def test_commands_tell_what_was_run():
     table1 = report_commands.commands(tables, 'table1')
     assert table1[0] == ('python tools/mc_eval.py --net nin --dataset cifar10 --T 2 --repeats 2 '
                          '--weights data/nin_weights/cifar10_nin.caffemodel --limit 100')
+    assert table1[1] == ('python tools/mc_eval.py --net nin --dataset cifar10 --T 2 --repeats 1 '
+                         '--weights data/nin_weights/cifar10_nin.caffemodel --seed 7 --limit 100')
     assert 'python tools/train.py --net dsn --dataset cifar10 --seed 2 --iters 10,10,10 --test-limit 100' in table1
     assert ('python tools/mc_eval.py --net dsn --dataset cifar10 --T 2 --repeats 1 --training-seed 2 '
             '--limit 100') in table1
