@@ -205,7 +205,7 @@ def test_dry_run_lists_every_run_of_the_paper_and_writes_no_result(tmp_path):
 
 
 @pytest.mark.parametrize('options, parts', [
-    (['--profile', 'quik'], ["no profile 'quik'", 'quick, cpu, paper']),
+    (['--profile', 'quik'], ["no profile 'quik'", 'quick, evidence, cpu, paper']),
     (['--only', 'zzz'], ["'zzz'", 'mnist-lenet_all-seed1']),
     (['--seeds', '0'], ['--seeds is 0']),
     (['--jobs', '0'], ['--jobs is 0']),

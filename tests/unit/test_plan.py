@@ -45,7 +45,7 @@ def test_the_paper_profile_evaluates_the_published_nin_and_has_nothing_else():
     assert served == set(paper.EXPERIMENTS)
 
 
-@pytest.mark.parametrize('profile', ['quick', 'cpu'])
+@pytest.mark.parametrize('profile', ['quick', 'evidence', 'cpu'])
 def test_other_profiles_only_shorten(profile):
     whole = plan.load('paper').jobs
     for name, job in plan.load(profile).jobs.items():
