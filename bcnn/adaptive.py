@@ -51,13 +51,13 @@ class Race:
     """Which class leads after T passes: bets against each class of each image, until all but the leader have lost.
 
     guess: for each image the class to put the first bet on; a bad one costs passes, not
-    validity.
+    validity. Without it there is no bet on the first pass.
     """
 
-    def __init__(self, guess, classes, T, rule):
-        shape = len(guess), classes
+    def __init__(self, images, classes, T, rule, guess=None):
+        shape = images, classes
         self.T, self.rule, self.guess = T, rule, guess
-        self.passes = np.zeros(len(guess), np.int64)
+        self.passes = np.zeros(images, np.int64)
         self.sums, self.money = np.zeros(shape), np.ones(shape)
         self.possible = np.ones(shape, bool)
         # of the gains so far; the start is as if two bets had been won, which stakes all
@@ -87,12 +87,17 @@ class Race:
         fair = -(sums[row, rival] - sums) / (self.T - self.passes[images])[:, None]  # m above
         # The stake is lost at a difference of -1, the least there is. Where fair is -1 or below, no bet is needed.
         least = np.maximum(1 + fair, 1e-9)
-        return np.where(fair > -1, np.maximum((probs[row, rival] - probs - fair) / least, -1), 0)
+        bets = fair > -1
+        if self.guess is None:
+            bets &= (self.passes[images] > 0)[:, None]
+        return np.where(bets, np.maximum((probs[row, rival] - probs - fair) / least, -1), 0)
 
     def _rivals(self, images, sums):
         """For each class the one that is bet on against it: the leader, and the second against the leader."""
         rows = np.arange(len(images))
-        leader = np.where(self.passes[images] == 0, self.guess[images], sums.argmax(axis=1))
+        leader = sums.argmax(axis=1)
+        if self.guess is not None:
+            leader = np.where(self.passes[images] == 0, self.guess[images], leader)
         others = sums.copy()
         others[rows, leader] = -1
         rivals = np.repeat(leader[:, None], sums.shape[1], axis=1)
@@ -206,10 +211,10 @@ class Sums(mc.Sums):
             yield curve, ~metrics.correct(sums[images], self.labels[images])
 
 
-def sample(seats, labels, guess, T, rule):
+def sample(seats, labels, T, rule, guess=None):
     """The arrays of the Sums over the images in `seats`; with rule.check also `full`, the sums of all T passes."""
     classes = seats.net.blobs[seats.how.prob].data[0].size
-    sums, race = Sums(labels, classes, T), Race(guess, classes, T, rule)
+    sums, race = Sums(labels, classes, T), Race(len(labels), classes, T, rule, guess)
     full, taken = np.zeros((len(labels), classes)), np.zeros(len(labels), int)
     decided = np.zeros(len(labels), bool)
     while len(seats.images):

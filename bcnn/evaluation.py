@@ -247,7 +247,7 @@ def _worker(job, settings, folder):
             guess = read_block(folder, STANDARD, block)['probs'].argmax(axis=1)
             seats = adaptive.Seats(net, how, lambda first, last: job.source.read(start + first, start + last)[0],
                                    stop - start, settings.batch)
-            return adaptive.sample(seats, labels, guess, settings.T, settings.rule)
+            return adaptive.sample(seats, labels, settings.T, settings.rule, guess)
         classes = net.blobs[how.prob].data[0].size
         passes = _passes(net, how, job, settings, (repetition, start, stop))
         return mc.sample(passes, labels, classes, True, 2 if settings.mode == 'antithetic' else 1).arrays()

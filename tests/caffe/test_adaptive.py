@@ -17,8 +17,7 @@ from bcnn.errors import UserError
 def race(passes, guess=None, error=0.01, minimum=1):
     """(passes taken, class decided on, sums of all passes) for streams of probabilities, (T, images, classes)."""
     T, n, classes = passes.shape
-    guess = np.zeros(n, int) if guess is None else guess
-    running = adaptive.Race(guess, classes, T, adaptive.Rule(error, minimum, False))
+    running = adaptive.Race(n, classes, T, adaptive.Rule(error, minimum, False), guess)
     taken, going = np.full(n, T), np.arange(n)
     for t in range(T):
         if not len(going):
@@ -43,8 +42,8 @@ def test_the_error_probability_holds_for_every_population_of_passes(classes, T, 
     share of `error` may be decided otherwise than after T. A stronger statement than for any distribution of them."""
     orders = np.array(list(itertools.product(range(classes), repeat=T)))
     passes = np.eye(classes)[orders].transpose(1, 0, 2)
-    for guess in range(classes):
-        taken, winner, full = race(passes, np.full(len(orders), guess), error)
+    for guess in [None] + [np.full(len(orders), one) for one in range(classes)]:
+        taken, winner, full = race(passes, guess, error)
         wrong = mistaken(winner, full)
         populations, which = np.unique(full, axis=0, return_inverse=True)
         shares = np.bincount(which, weights=wrong) / np.bincount(which)
@@ -55,13 +54,14 @@ def test_the_error_probability_holds_for_every_population_of_passes(classes, T, 
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), min_size=2, max_size=6), st.integers(0, 2),
+@given(st.lists(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), min_size=2, max_size=6), st.sampled_from([None, 0, 1, 2]),
        st.sampled_from([0.5, 0.2]))
 def test_the_error_probability_holds_for_any_outputs(rows, guess, error):
     """The same for soft outputs of any kind: every order of a few of them."""
     rows = np.array(rows) / np.sum(rows, axis=1, keepdims=True)
     orders = np.array(list(itertools.permutations(range(len(rows)))))
-    _, winner, full = race(rows[orders].transpose(1, 0, 2), np.full(len(orders), guess), error)
+    guess = None if guess is None else np.full(len(orders), guess)
+    _, winner, full = race(rows[orders].transpose(1, 0, 2), guess, error)
     assert (full[np.arange(len(full)), winner] < full.max(axis=1) - 1e-9).mean() <= error
 
 
@@ -85,6 +85,7 @@ def test_a_clear_image_by_hand():
     expected = 1 + np.flatnonzero(money >= 100)[0]
     taken, winner, _ = race(passes, np.array([3, 0]), error=0.01)
     assert expected == 7 and taken.tolist() == [7, 8] and winner.tolist() == [3, 3]  # a wrong guess costs its stake
+    assert race(passes, error=0.01)[0].tolist() == [8, 8]  # no guess, no bet on the first pass
     assert race(passes, np.array([3, 3]), error=0.2, minimum=5)[0].tolist() == [5, 5]
     assert race(passes, np.array([3, 3]), error=0.2, minimum=1)[0].tolist() == [3, 3]
 
@@ -99,8 +100,8 @@ def test_what_is_certain_needs_no_bet():
 @pytest.mark.parametrize('rows', [[[0.5, 0.5]] * 2, [[0.9, 0.1], [0.1, 0.9]], [[0, 1], [1, 0]]])
 def test_ties_never_stop_early(rows):
     passes = np.array(rows * 20)[:, None, :]
-    for guess in (0, 1):
-        assert race(passes, np.array([guess]), error=0.05)[0].tolist() == [40]
+    for guess in (None, np.array([0]), np.array([1])):
+        assert race(passes, guess, error=0.05)[0].tolist() == [40]
 
 
 def test_the_minimum_is_kept():
