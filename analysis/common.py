@@ -121,8 +121,11 @@ def evaluations(tables, dataset, net):
 
 
 def _pooled(rows):
-    """The evaluations among some rows of one training seed. Those that differ in nothing but the seed of the masks are one,
-    with the repetitions of all: these may have been made on several days and machines."""
+    """The evaluations among some rows of one training seed.
+
+    Those that differ in nothing but the seed of the masks are one, with the repetitions of
+    all: these may have been made on several days and machines.
+    """
     found = {}
     for config, group in rows.groupby('config'):
         about = group.iloc[0]

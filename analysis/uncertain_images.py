@@ -47,7 +47,8 @@ def row(made, top, title, rows, tables):
 
 def shown(tables, dataset, net):
     """The rows of the images to show of a net's best evaluation: those of its first repetition."""
-    first = [common.where(group, config=group['config'].iloc[0]) for group in common.evaluations(tables, dataset, net)[:1]]
+    best = common.evaluations(tables, dataset, net)[:1]
+    first = [common.where(group, config=group['config'].iloc[0]) for group in best]
     return common.where(common.of_evaluations(tables['images'], first), measure=MEASURE)
 
 

@@ -195,7 +195,7 @@ LOOP_BATCH = 200  # of PyTorch: as fast as 50 and 100 on lenet_ip, where 500 and
 
 
 def question(case, way, T):
-    """What to ask of a peer: in loops a batch that suits it, where images are copied as many as our replicate mode takes."""
+    """What to ask of a peer: in loops a batch that suits it; where images are copied, what our replicate mode takes."""
     copied = way in ('baal', 'torch-uncertainty')
     return dict(net=case.dataset + '/' + case.name, way=way, T=T, count=len(case.pixels),
                 batch=replicated_batch(case, T) if copied else min(LOOP_BATCH, len(case.pixels)))

@@ -12,16 +12,12 @@ EXAMPLE = '''example:
   python tools/convert_net.py my_train_val.prototxt --shape 3,32,32 --to my_net'''
 
 
-def shape(text):
-    return tuple(int(number) for number in text.split(','))
-
-
 def make_parser():
     parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLE,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('net', metavar='NET.prototxt')
     parser.add_argument('--to', metavar='FOLDER', required=True, help='where to write deploy.prototxt and mc.prototxt')
-    parser.add_argument('--shape', type=shape, metavar='C,H,W', help='of an image, if the data layer does not tell')
+    parser.add_argument('--shape', metavar='C,H,W', help='of an image, if the data layer does not tell')
     parser.add_argument('--batch', type=int, metavar='N', help='images in a batch (default: as in the file)')
     parser.add_argument('--output', metavar='BLOB', help='the class scores, if the file has no loss or softmax')
     parser.add_argument('--draw', metavar='FILE', help='also a picture of the MC net, to FILE.png or FILE.svg')
@@ -29,8 +25,9 @@ def make_parser():
 
 
 def run(args):
-    from bcnn import draw, prototxt
-    deploy, mc = prototxt.convert(args.net, args.to, shape=args.shape, batch=args.batch, output=args.output)
+    from bcnn import command, draw, prototxt
+    shape = command.shape_of(args.shape)
+    _, mc = prototxt.convert(args.net, args.to, shape=shape, batch=args.batch, output=args.output)
     print('written: %s/deploy.prototxt and mc.prototxt' % args.to.rstrip('/'))
     print('dropout: %s; class probabilities: %s' % (', '.join(prototxt.dropouts(mc)), prototxt.prob_blob(mc)))
     transform = ' '.join(str(prototxt.preprocessing(prototxt.read(args.net)) or '').split())

@@ -180,6 +180,7 @@ def test_bad_files_in_one_line(tool, tmp_path, content, words):
 
 @pytest.mark.parametrize('options, words', [
     ([NIN], 'give their shape, for example 3,32,32'), ([NIN, '--shape', '3,5,5'], '(layer pool3)'),
+    ([NIN, '--shape', '3,x'], '--shape 3,x: not of the form 3,32,32'),
     (['nowhere.prototxt'], 'nowhere.prototxt: No such file')])
 def test_bad_options_in_one_line(tool, tmp_path, options, words):
     one_clear_line(tool('convert_net.py', *(options + ['--to', tmp_path / 'out'])), words)

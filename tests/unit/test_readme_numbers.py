@@ -2,13 +2,20 @@
 
 import os
 import re
+import sys
 
 import numpy as np
 import pytest
 
-from bcnn import results
-from conftest import ROOT
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from analysishelp import ROOT  # noqa: E402  (makes analysis/ importable)
+
+import bench_chart
+import common
+from bcnn import results
+
+NETS = ('mnist/lenet_ip', 'mnist/lenet_all', 'cifar10/nin')
 RESULTS = os.path.join(ROOT, 'analysis', 'results')
 
 
@@ -17,30 +24,33 @@ def readme():
         return ' '.join(file.read().split(' '))
 
 
-def evaluation(dataset, net):
-    """(Standard error, [MC errors]) of the recorded evaluation with the most repetitions, as the report takes it."""
-    rows = [row for row in results.read(RESULTS, 'evaluations')
-            if (row['dataset'], row['net']) == (dataset, net) and row['mode'] == 'stream']
-    configs = {row['config'] for row in rows}
-    found = {}
-    for config in configs:
-        errors = {kind: [100.0 * row['errors'] / row['n'] for row in rows if row['config'] == config
-                         and row['method'] == kind and row['average'] in (None, 'probs')] for kind in ('standard', 'mc')}
-        found[config] = errors['standard'][0], errors['mc']
-    return max(found.values(), key=lambda pair: len(pair[1]))
+def chosen(dataset, net):
+    """(Standard error, [MC errors]) of the recorded evaluation that the report shows."""
+    group = common.evaluations(common.load(RESULTS), dataset, net)[0]
+    errors = {method: list(100.0 * rows['errors'] / rows['n'])
+              for method, rows in group[group['average'] != 'scores'].groupby('method')}
+    return errors['standard'][0], errors['mc']
 
 
-@pytest.mark.parametrize('start, dataset, net', [('| NIN, published', 'cifar10', 'nin'),
-                                                 ('| lenet-all, MNIST', 'mnist', 'lenet_all')])
+@pytest.mark.parametrize('start, dataset, net', [
+    ('| NIN, published', 'cifar10', 'nin'), ('| lenet-all, MNIST', 'mnist', 'lenet_all'),
+    ('| lenet-ip, MNIST', 'mnist', 'lenet_ip')])
 def test_headline_table(start, dataset, net):
     line = next(line for line in readme().splitlines() if line.startswith(start))
-    standard, mc = evaluation(dataset, net)
+    standard, mc = chosen(dataset, net)
     cells = [cell.strip() for cell in line.split('|')]
     assert cells[2] == '%.2f' % standard
     spread = ' +- %.2f' % np.std(mc, ddof=1) if len(mc) > 1 else ''
     assert cells[3].startswith('%.2f%s (' % (np.mean(mc), spread))
     words = {1: 'one', 2: 'two', 3: 'three', 4: 'four', 5: 'five'}
     assert '(%s repetition' % words[len(mc)] in cells[3]
+
+
+def test_headline_table_without_dropout():
+    line = next(line for line in readme().splitlines() if line.startswith('| lenet-none, MNIST'))
+    last = common.curve(common.load(RESULTS), 'mnist', 'lenet_none', 'standard').iloc[-1]
+    assert line.split('|')[1].strip() == 'lenet-none, MNIST, %s iterations of 10,000,000' % common.count(last['iteration'])
+    assert line.split('|')[2].strip() == '%.2f' % last['error']
 
 
 def test_what_adaptive_and_antithetic_sampling_give():
@@ -53,11 +63,21 @@ def test_what_adaptive_and_antithetic_sampling_give():
 
 
 def test_speeds():
-    bench = {(row['part'], row['subject'], row['way']): row['value'] for row in results.read(RESULTS, 'bench')}
-    passes = [bench['MC', net, 'stream'] / 1000 for net in ('mnist/lenet_all', 'mnist/lenet_ip', 'cifar10/nin')]
-    assert '| %.2f ms / %.3f ms / %.1f ms |' % tuple(passes) in readme()
-    assert '64 images | %.0f ms |' % bench['training', 'mnist/lenet_all', 'driver'] in readme()
-    cifar = [value for (part, subject, way), value in bench.items()
+    bench = {(row['part'], row['subject'], row['T'], row['way']): row['value'] for row in results.read(RESULTS, 'bench')}
+    passes = [bench['MC', net, 100, 'stream'] / 1000 for net in NETS]
+    assert '| %.4f ms / %.2f ms / %.1f ms |' % tuple(passes) in readme()
+    assert '64 images | %.0f ms |' % bench['training', 'mnist/lenet_all', None, 'driver'] in readme()
+    cifar = [value for (part, subject, _, way), value in bench.items()
              if part == 'training' and way == 'driver' and subject.startswith('cifar10')]
     low, high = re.search(r'on CIFAR-10, NIN or DSN \| ([\d.]+) to ([\d.]+) s', readme()).groups()
     assert ('%.1f' % (min(cifar) / 1000), '%.1f' % (max(cifar) / 1000)) == (low, high)
+
+
+def test_the_table_of_ways_has_all_of_them_as_recorded():
+    lines = readme().split('| way |')[1].split('\n\n')[0].splitlines()[2:]
+    shown = {cells[1].strip(): [cell.strip() for cell in cells[2:-1]] for cells in (line.split('|') for line in lines)}
+    recorded = {}
+    for row in results.read(RESULTS, 'bench'):
+        if row['part'] == 'MC' and row['T'] == 100:
+            recorded.setdefault(row['way'], {})[row['subject']] = row['value']
+    assert shown == {way: [bench_chart.figure(values[net]) for net in NETS] for way, values in recorded.items()}
