@@ -7,7 +7,8 @@ import page
 
 DASH = u'\u2013'
 PARTS = (('MC', 'MC evaluation'), ('training', 'a training step'), ('processes', 'processes'),
-         ('data', 'data preparation'), ('start-up', 'start-up'), ('limit', 'the machine itself'))
+         ('settings', 'settings that were tried'), ('data', 'data preparation'), ('start-up', 'start-up'),
+         ('limit', 'the machine itself'))
 
 
 def section(tables, pictures):

@@ -38,7 +38,7 @@ Sizes = namedtuple('Sizes', 'passes images training data check')
 # All nets that the paper trains: the report estimates from these steps what its schedules cost.
 TRAINING = OrderedDict([(('mnist', name), 150) for name in ('lenet_all', 'lenet_ip', 'lenet_none')] + [
     (('cifar10', name), 3) for name in ('lenet_all', 'lenet_ip', 'lenet_none', 'nin', 'dsn', 'dsn_aug')])
-FULL = Sizes((20, 100), dict(lenet_ip=1000, lenet_all=200, nin=50), TRAINING, 5000, 50)
+FULL = Sizes((20, 100), dict(lenet_ip=1000, lenet_all=200, nin=30), TRAINING, 5000, 50)
 QUICK = Sizes((3,), dict(lenet_ip=8, lenet_all=8, nin=2), {('mnist', 'lenet_none'): 20}, 200, 30)
 ROUNDS = 5
 
@@ -74,6 +74,12 @@ def clock(function):
 def spent(command, env=None):
     """What a command takes, its children included."""
     return resources(command, env)[0]
+
+
+def after_first(cost, n):
+    """What n more of something take than one, where cost(k) is what a command takes for k of them: its start does not count."""
+    few, many = cost(1), cost(1 + n)
+    return Spent(many.wall - few.wall, many.cpu - few.cpu)
 
 
 def resources(command, env=None):

@@ -1,4 +1,5 @@
-"""The rest of the benchmark: two processes against one, data preparation, and how long a command takes to start."""
+"""The rest of the benchmark: two processes against one, how mc_eval.py is set against other ways to set it, data
+preparation, and how long a command takes to start."""
 
 import os
 import shutil
@@ -6,7 +7,7 @@ import sys
 
 import numpy as np
 
-from . import bench, engine, mc, nets, peers, runs
+from . import bench, bench_mc, engine, mc, nets, peers, runs
 from .data import records, whiten
 from .errors import UserError
 
@@ -15,7 +16,7 @@ JOBS_IMAGES, JOBS_BLOCKS, JOBS_T = 100, 8, 50  # of the comparison of two proces
 
 def measures(sizes, peer, folder):
     """The measurements, in the table's order."""
-    return jobs(sizes) + data(sizes.data, folder) + startup(folder)
+    return jobs(sizes) + settings(sizes, folder) + data(sizes.data, folder) + startup(folder)
 
 
 # --- processes ---------------------------------------------------------------------------------------------
@@ -38,6 +39,37 @@ def jobs(sizes):
     return [bench.Measure('processes', 'mnist/lenet_all', T, '--jobs %d' % count, work(count),
                           lambda seconds: 1e6 * seconds / images / blocks / T, 'us a pass', count == 1,
                           note='%d blocks of %d images' % (blocks, images)) for count in (1, 2)]
+
+
+# --- settings ----------------------------------------------------------------------------------------------
+
+AS_SET = 'as mc_eval.py is set'
+SETTINGS = (  # name, environment, images a batch
+    (AS_SET, {}, None), ("OpenBLAS's oldest kernels", {'OPENBLAS_CORETYPE': 'Prescott'}, None),
+    ('AVX2 kernels', {'OPENBLAS_CORETYPE': 'Haswell'}, None), ('two threads', {'OPENBLAS_NUM_THREADS': '2'}, None),
+    ('batch of 1', {}, 1), ('batch of 5', {}, 5))
+
+
+def settings(sizes, folder):
+    """NIN passes of mc_eval.py as it is set, and with each of some settings changed."""
+    count, T = sizes.images['nin'], sizes.passes[0]
+
+    def run(environment, batch):
+        case = bench_mc.case('nin', 'cifar10', count, folder)
+        images, out = os.path.join(folder, 'settings.npz'), os.path.join(folder, 'settings')
+        np.savez(images, images=case.pixels, labels=case.labels)
+
+        def evaluate(passes):
+            shutil.rmtree(out, ignore_errors=True)
+            return bench.spent([
+                sys.executable, os.path.join(runs.ROOT, 'tools', 'mc_eval.py'), '--net', 'nin', '--weights', case.weights,
+                '--data', images, '--T', str(passes), '--repeats', '1', '--jobs', '1', '--batch', str(batch or count),
+                '--out', out], dict(os.environ, **environment))
+        return bench.after_first(evaluate, T)
+
+    return [bench.Measure('settings', 'cifar10/nin', T, name, lambda environment=environment, batch=batch: run(
+        environment, batch), lambda seconds: 1e6 * seconds / count / T, 'us a pass', name == AS_SET,
+        note='%d images in batches of %d' % (count, batch or count)) for name, environment, batch in SETTINGS]
 
 
 # --- data ----------------------------------------------------------------------------------------------------

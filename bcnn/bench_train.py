@@ -52,7 +52,7 @@ class Task:
         """What tools/train.py takes for the iterations."""
         sets.require(self.entry.data.train.split('/')[1])
         out = os.path.join(self.folder, 'run')
-        return self._difference(lambda n: self._driver(n, out))
+        return bench.after_first(lambda n: self._driver(n, out), self.steps)
 
     def caffe(self):
         """What `caffe train` takes for them, with the solver that the driver wrote."""
@@ -60,7 +60,7 @@ class Task:
         out = os.path.join(self.folder, 'solver')
         if not os.path.exists(out):
             self._driver(1, out)
-        return self._difference(lambda n: _caffe(os.path.join(out, 'solver.prototxt'), n, self.folder))
+        return bench.after_first(lambda n: _caffe(os.path.join(out, 'solver.prototxt'), n, self.folder), self.steps)
 
     def torch(self):
         """What PyTorch takes for them; it must learn, that is its loss be a number and change."""
@@ -82,11 +82,6 @@ class Task:
         os.makedirs(self.folder, exist_ok=True)
         case = bench_mc.case(self.name, self.dataset, self.entry.batch, self.folder, trained=False)
         self.peer.load(self._known(), bench_mc.arrays_path(case), bench_mc.layers(self.name, self.dataset))
-
-    def _difference(self, cost):
-        """What the iterations after the first take."""
-        few, many = cost(1), cost(1 + self.steps)
-        return bench.Spent(many.wall - few.wall, many.cpu - few.cpu)
 
     def _driver(self, iterations, out):
         shutil.rmtree(out, ignore_errors=True)

@@ -200,7 +200,7 @@ def test_no_time_at_all_is_no_measurement():
 
 def test_the_start_of_a_process_does_not_count():
     task = bench_train.Task('mnist', 'lenet_none', 5, None, None)
-    assert task._difference(lambda n: bench.Spent(1.0 + n, 3.0 * n)) == (5, 15, '')
+    assert bench.after_first(lambda n: bench.Spent(1.0 + n, 3.0 * n), task.steps) == (5, 15, '')
 
 
 # --- the peers ----------------------------------------------------------------------------------------------
