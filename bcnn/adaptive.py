@@ -29,7 +29,7 @@ a little lower than after T passes, which no standard error shows. Where uncerta
 question, give every image T passes.
 """
 
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 
 import numpy as np
 
@@ -43,8 +43,8 @@ BLOCK = 5
 # A large batch means a long end of a block; from here on larger ones are no faster.
 LARGEST = 500
 
-# check: whether images that are decided go on to T, to see whether the decision holds.
-Rule = namedtuple('Rule', 'error minimum check')
+# error: the probability of deciding on another class. minimum: of passes an image.
+Rule = namedtuple('Rule', 'error minimum')
 
 
 class Race:
@@ -212,23 +212,34 @@ class Sums(mc.Sums):
 
 
 def sample(seats, labels, T, rule, guess=None):
-    """The arrays of the Sums over the images in `seats`; with rule.check also `full`, the sums of all T passes."""
+    """The arrays of the Sums over the images in `seats`."""
     classes = seats.net.blobs[seats.how.prob].data[0].size
     sums, race = Sums(labels, classes, T), Race(len(labels), classes, T, rule, guess)
-    full, taken = np.zeros((len(labels), classes)), np.zeros(len(labels), int)
-    decided = np.zeros(len(labels), bool)
     while len(seats.images):
         probs, scores = seats.forward()
-        taken[seats.images] += 1
-        full[seats.images] += probs
-        going = ~decided[seats.images]
-        images = seats.images[going]
-        sums.add(probs[going], scores[going], images)
-        ends = images[race.add(images, probs[going]) | (taken[images] == T)]
-        decided[ends] = True
-        sums.leave(ends)
-        seats.leave(taken[seats.images] == T if rule.check else decided[seats.images])
-    arrays = sums.arrays()
-    if rule.check:
-        arrays['full'] = full
-    return arrays
+        sums.add(probs, scores, seats.images)
+        ends = race.add(seats.images, probs) | (sums.passes[seats.images] == T)
+        sums.leave(seats.images[ends])
+        seats.leave(ends)
+    return sums.arrays()
+
+
+# --- was it right? --------------------------------------------------------------------------------
+
+class Watch:
+    """What adaptive T would have decided, and when, while every image gets all T passes."""
+
+    def __init__(self, images, classes, T, rule, guess=None):
+        self.race, self.going = Race(images, classes, T, rule, guess), np.arange(images)
+
+    def over(self, passes):
+        """The same passes, seen on the way."""
+        for probs, scores in passes:
+            if len(self.going):
+                decided = self.race.add(self.going, probs[self.going])
+                self.going = self.going[~decided]
+            yield probs, scores
+
+    def arrays(self):
+        """The class decided on and the passes it took, for each image."""
+        return OrderedDict(decided=self.race.sums.argmax(axis=1), decided_after=self.race.passes)

@@ -5,7 +5,7 @@ from collections import OrderedDict
 
 import numpy as np
 
-from . import evaluation, metrics, runs
+from . import runs
 from .errors import UserError
 
 
@@ -14,10 +14,11 @@ def rows(folder, other=None):
     result, images = _load(folder)
     about = result['config']
     if 'adaptive' not in result:
-        raise UserError('%s: not an adaptive evaluation; make one with tools/mc_eval.py --adaptive' % folder)
+        raise UserError('%s: not an adaptive evaluation; make one with tools/mc_eval.py --adaptive or --adaptive-check'
+                        % folder)
     theirs = _other(other, about, images['labels']) if other else None
     digest = runs.identity(about)[:8]
-    return [_row(folder, result, images, k, theirs, digest) for k in range(len(result['adaptive']['passes']))]
+    return [_row(result, images, k, theirs, digest) for k in range(len(result['adaptive']['passes']))]
 
 
 def _load(folder):
@@ -28,45 +29,36 @@ def _load(folder):
 
 
 def _other(folder, about, labels):
-    """The mean probabilities of repetition 1 of the evaluation with T passes for all, for our images."""
+    """What repetition 1 of the evaluation with T passes for all predicts, for our images."""
     result, images = _load(folder)
     for name in ('weights', 'mc_net', 'T'):
         if result['config'][name] != about[name]:
             raise UserError('%s: evaluated with another %s' % (folder, name))
     n = len(labels)
-    if 'adaptive' in result or not np.array_equal(images['labels'][:n], labels):
+    if result['config']['mode'] == 'adaptive' or not np.array_equal(images['labels'][:n], labels):
         raise UserError('%s: not an evaluation of the same images with T passes for all' % folder)
-    return images['mc_probs'][0, :n]
+    return images['mc_probs'][0, :n].argmax(axis=1)
 
 
-def _row(folder, result, images, k, theirs, digest):
+def _row(result, images, k, theirs, digest):
     about, found, labels = result['config'], result['adaptive']['passes'][k], images['labels']
-    ours, full = images['mc_probs'][k], _full(folder, about, k + 1)
+    ours, full = images['mc_probs'][k].argmax(axis=1), None
+    if 'decided' in images:  # checked: all images had T passes
+        ours, full = images['decided'][k], ours
     row = OrderedDict([
         ('net', about['net']), ('T', about['T']), ('error', about['adaptive']['error']), ('n', about['count']),
         ('mc_seed', about['seed']), ('repetition', k + 1), ('passes', found['mean']), ('percent', found['percent_of_T']),
         ('median', found['median']), ('percentile_90', found['percentile_90']),
-        ('percentile_99', found['percentile_99']), ('all_T', found['all_T']), ('errors', _errors(ours, labels)),
-        ('different', _different(ours, full)), ('full_errors', _errors(full, labels)),
-        ('other_errors', _errors(theirs, labels)), ('other_different', _different(ours, theirs)),
+        ('percentile_99', found['percentile_99']), ('all_T', found['all_T']), ('errors', _different(ours, labels)),
+        ('different', _different(ours, full)), ('full_errors', _different(full, labels)),
+        ('other_errors', _different(theirs, labels)), ('other_different', _different(ours, theirs)),
         ('noise', _different(full, theirs)), ('config', digest)])
     return row
 
 
-def _full(folder, about, repetition):
-    """The sums of all T passes of a checked repetition, None where it was not checked."""
-    if not about['adaptive']['check']:
-        return None
-    return np.concatenate([evaluation.read_block(folder, repetition, block)['full']
-                           for block in evaluation.blocks_of(about)])
-
-
-def _errors(probs, labels):
-    return None if probs is None else int((~metrics.correct(probs, labels)).sum())
-
-
 def _different(ours, theirs):
-    return None if ours is None or theirs is None else int((ours.argmax(axis=1) != theirs.argmax(axis=1)).sum())
+    """How many of two predictions differ, or of a prediction and the labels; None where one is missing."""
+    return None if ours is None or theirs is None else int((ours != theirs).sum())
 
 
 def lines(row):

@@ -28,8 +28,9 @@ def evaluate(args):
 
 
 def mode_of(args):
-    """The mode of an evaluation, from three options of which at most one may be used."""
-    asked = [text for text, used in (('--adaptive', args.adaptive), ('--mode replicate', args.mode == 'replicate'),
+    """The mode of an evaluation, from options of which at most one may be used."""
+    asked = [text for text, used in (('--adaptive', args.adaptive), ('--adaptive-check', args.adaptive_check),
+                                     ('--mode replicate', args.mode == 'replicate'),
                                      ('--sampler antithetic', args.sampler == 'antithetic')) if used]
     if len(asked) > 1:
         raise UserError('%s does not go with %s' % tuple(asked[:2]))
@@ -37,14 +38,12 @@ def mode_of(args):
 
 
 def rule_of(args):
-    """The adaptive.Rule that was asked for, None where every image gets T passes."""
-    if not args.adaptive:
-        for name, value in (('--adaptive-error', args.adaptive_error), ('--adaptive-check', args.adaptive_check)):
-            if value not in (None, False):
-                raise UserError('%s says nothing without --adaptive' % name)
+    """The adaptive.Rule to sample by, or to check; None where it was not asked for."""
+    if not (args.adaptive or args.adaptive_check):
+        if args.adaptive_error is not None:
+            raise UserError('--adaptive-error says nothing without --adaptive or --adaptive-check')
         return None
-    error = adaptive.ERROR if args.adaptive_error is None else args.adaptive_error
-    return adaptive.Rule(error, adaptive.MINIMUM, args.adaptive_check)
+    return adaptive.Rule(adaptive.ERROR if args.adaptive_error is None else args.adaptive_error, adaptive.MINIMUM)
 
 
 def shape_of(text):
@@ -95,9 +94,9 @@ def _passes(found, count, T):
                                         one['percentile_99'], one['all_T']))
         if 'check' in one:
             check = one['check']
-            yield ('checked with all %d passes: %d of %d predictions differ (%.2f%% agree), error %.2f%% there, %.2f%% here'
-                   % (T, check['different'], count, check['agreement'], check['full_error'], check['error']))
-    yield ('guaranteed: a prediction is that of all %d passes with a probability of at least %g%%'
+            yield ('so adaptive T would have it: %d of %d predictions differ from those after all %d passes (%.2f%% agree), '
+                   'error %.2f%%' % (check['different'], count, T, check['agreement'], check['error']))
+    yield ('guaranteed for adaptive T: a prediction is that of all %d passes with a probability of at least %g%%'
            % (T, found['guaranteed_agreement']))
 
 

@@ -27,7 +27,8 @@ from .errors import UserError
 # may hold layers that the net lacks (companion branches of a training net).
 Job = namedtuple('Job', 'name standard sampling weights extra_weights source count')
 # How. mode: stream, replicate, antithetic or adaptive. crops: random views an image, None for the
-# plain image; gpu: None for the CPU; rule: an adaptive.Rule for that mode, None for the others.
+# plain image; gpu: None for the CPU; rule: an adaptive.Rule for that mode, in stream mode to watch what it would
+# decide, else None.
 Settings = namedtuple('Settings', 'T repeats seed mode batch crops gpu rule')
 Settings.__new__.__defaults__ = (None,)
 AVERAGES = ('probs', 'scores')
@@ -71,7 +72,9 @@ def prepare(job, settings):
     _check_labels(job, classes)
     copies = _passes_a_view(settings) if settings.mode == 'replicate' else 1
     fitting = mc.fitting_batch(size, copies)
-    return settings._replace(batch=settings.batch or (min(fitting, adaptive.LARGEST) if settings.rule else fitting))
+    if settings.mode == 'adaptive':
+        fitting = min(fitting, adaptive.LARGEST)
+    return settings._replace(batch=settings.batch or fitting)
 
 
 def run(job, settings, folder, jobs=1):
@@ -119,8 +122,11 @@ def config(job, settings):
         ('weights', runs.sha256(job.weights)), ('images', job.source.scan(job.count)[1]), ('count', job.count),
         ('T', settings.T), ('seed', settings.seed), ('mode', settings.mode), ('batch', settings.batch),
         ('crops', settings.crops), ('device', 'cpu' if settings.gpu is None else 'gpu')])
-    if settings.rule:  # only here: the configs of all other evaluations stay as they were
-        found.update(block=_block_size(settings), adaptive=settings.rule._asdict())
+    # only where they matter: the configs of all other evaluations stay as they were
+    if settings.mode == 'adaptive':
+        found['block'] = _block_size(settings)
+    if settings.rule:
+        found['adaptive'] = settings.rule._asdict()
     return found
 
 
@@ -131,7 +137,7 @@ def key(job, settings):
 
 def name_of(about):
     """The same, of a config as it is stored."""
-    return '%sT%d-%s' % ('adaptive-' if 'adaptive' in about else '', about['T'], runs.identity(about)[:8])
+    return '%sT%d-%s' % ('adaptive-' if about['mode'] == 'adaptive' else '', about['T'], runs.identity(about)[:8])
 
 
 def _settle_config(job, settings, folder):
@@ -189,7 +195,7 @@ def _span(block, job, settings):
 
 
 def _block_size(settings):
-    return settings.batch * (adaptive.BLOCK if settings.rule else 1)
+    return settings.batch * (adaptive.BLOCK if settings.mode == 'adaptive' else 1)
 
 
 def _cost(task, job, settings):
@@ -242,17 +248,27 @@ def _worker(job, settings, folder):
         if repetition == STANDARD:
             return _standard(net, how, job, settings, (start, stop))
         labels = job.source.scan(job.count)[0][start:stop]
+        guess = read_block(folder, STANDARD, block)['probs'].argmax(axis=1) if settings.rule else None
         mc.use_seed(settings.seed, repetition, block)
-        if settings.rule:
-            guess = read_block(folder, STANDARD, block)['probs'].argmax(axis=1)
+        if settings.mode == 'adaptive':
             seats = adaptive.Seats(net, how, lambda first, last: job.source.read(start + first, start + last)[0],
                                    stop - start, settings.batch)
             return adaptive.sample(seats, labels, settings.T, settings.rule, guess)
-        classes = net.blobs[how.prob].data[0].size
         passes = _passes(net, how, job, settings, (repetition, start, stop))
-        return mc.sample(passes, labels, classes, True, 2 if settings.mode == 'antithetic' else 1).arrays()
+        return _sample(passes, labels, net.blobs[how.prob].data[0].size, settings, guess)
 
     return do
+
+
+def _sample(passes, labels, classes, settings, guess):
+    """The arrays of a block that gets all T passes; with a rule also what adaptive T would have made of them."""
+    group = 2 if settings.mode == 'antithetic' else 1
+    if not settings.rule:
+        return mc.sample(passes, labels, classes, True, group).arrays()
+    watch = adaptive.Watch(len(labels), classes, settings.T, settings.rule, guess)
+    arrays = mc.sample(watch.over(passes), labels, classes, True, group).arrays()
+    arrays.update(watch.arrays())
+    return arrays
 
 
 def _standard(net, how, job, settings, span):
@@ -386,6 +402,9 @@ def _per_image(sums):
             found[name + '_se'] = stack(lambda one: one[name + '_se'])
     found['variation_ratio_se'] = stack(_vote_errors)
     found['passes'] = stack(lambda one: one['passes'], np.int32)
+    for name in ('decided', 'decided_after'):
+        if all(name in one for one in sums):
+            found[name] = stack(lambda one: one[name], np.int32)
     return found
 
 
@@ -407,16 +426,17 @@ def _mean_errors(stored):
 
 
 def _adaptive(sums, labels, about):
-    """How many passes the images took, what is promised, and what a check found; an entry a repetition."""
+    """How many passes the images took, or would have taken, what is promised, and what a check found; an entry a
+    repetition."""
     T, found = about['T'], []
     for one in sums:
-        passes = one['passes']
+        passes = one.get('decided_after', one['passes'])
         found.append(OrderedDict([
             ('mean', float(passes.mean())), ('percent_of_T', 100.0 * float(passes.mean()) / T),
             ('median', float(np.median(passes))), ('percentile_90', float(np.percentile(passes, 90))),
             ('percentile_99', float(np.percentile(passes, 99))), ('all_T', int((passes == T).sum())),
             ('images_by_passes', np.bincount(passes, minlength=T + 1)[1:].tolist())]))
-        if 'full' in one:
+        if 'decided' in one:
             found[-1]['check'] = _check(one, labels)
     return OrderedDict([('error', about['adaptive']['error']),
                         ('guaranteed_agreement', 100.0 * (1 - about['adaptive']['error'])), ('passes', found)])
@@ -424,9 +444,10 @@ def _adaptive(sums, labels, about):
 
 def _check(one, labels):
     """The predictions at the decision beside those of the same stream of passes after all T."""
-    different = int((one['probs'].argmax(axis=1) != one['full'].argmax(axis=1)).sum())
+    different = int((one['decided'] != one['probs'].argmax(axis=1)).sum())
     return OrderedDict([('different', different), ('agreement', 100.0 * (1 - different / len(labels))),
-                        ('error', metrics.error(one['probs'], labels)), ('full_error', metrics.error(one['full'], labels))])
+                        ('error', 100.0 * float((one['decided'] != labels).mean())),
+                        ('full_error', metrics.error(one['probs'], labels))])
 
 
 def _write_csv(path, stored):

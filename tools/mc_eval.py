@@ -39,7 +39,7 @@ def make_parser():
     add('--crops', type=int, metavar='K', help='share the passes among K random crops and mirrors of padded images')
     add('--adaptive', action='store_true', help='sample an image only until its class after T passes is settled')
     add('--adaptive-error', type=float, metavar='P', help='probability of settling on another class (default 0.01)')
-    add('--adaptive-check', action='store_true', help='go on to T all the same, and count where that changes the class')
+    add('--adaptive-check', action='store_true', help='T passes for all; count where --adaptive had decided otherwise')
     add('--batch', type=int, help='images a batch (default: as many as fit 400 MB)')
     add('--jobs', type=int, default=os.cpu_count(), help='processes (default: one a core)')
     add('--gpu', type=int, metavar='N', help='compute on GPU N (default: CPU)')

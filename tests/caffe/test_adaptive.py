@@ -17,7 +17,7 @@ from bcnn.errors import UserError
 def race(passes, guess=None, error=0.01, minimum=1):
     """(passes taken, class decided on, sums of all passes) for streams of probabilities, (T, images, classes)."""
     T, n, classes = passes.shape
-    running = adaptive.Race(n, classes, T, adaptive.Rule(error, minimum, False), guess)
+    running = adaptive.Race(n, classes, T, adaptive.Rule(error, minimum), guess)
     taken, going = np.full(n, T), np.arange(n)
     for t in range(T):
         if not len(going):
@@ -176,9 +176,9 @@ def small(tmp_path):
     return evalhelp.small_job(tmp_path, COUNT)
 
 
-def evaluate(job, folder, jobs=1, check=False, error=0.05, **changes):
+def evaluate(job, folder, jobs=1, error=0.05, **changes):
     settings = evaluation.Settings(T=40, repeats=2, seed=1, mode='adaptive', batch=4, crops=None, gpu=None,
-                                   rule=adaptive.Rule(error, 5, check))._replace(**changes)
+                                   rule=adaptive.Rule(error, 5))._replace(**changes)
     return evaluation.run(job, evaluation.prepare(job, settings), str(folder), jobs)
 
 
@@ -255,18 +255,38 @@ def test_the_result_states_passes_and_guarantee(small, tmp_path):
     assert set(result['uncertainty_standard_error']) == set(result['uncertainty'])
 
 
-def test_a_check_goes_on_to_T_and_counts(small, tmp_path):
-    result = evaluate(small, tmp_path / 'out', check=True, error=0.6, repeats=4)
-    differences = 0
-    for k, one in enumerate(result['adaptive']['passes'], 1):
-        blocks = [np.load(evaluation.block_path(str(tmp_path / 'out'), k, b)) for b in range(3)]
-        early = np.concatenate([block['probs'] for block in blocks]).argmax(axis=1)
-        sums = np.concatenate([block['full'] for block in blocks])
-        assert sums.sum(axis=1) == pytest.approx(np.full(COUNT, 40), rel=1e-5)  # T rows that sum to 1
-        assert one['check']['different'] == (early != sums.argmax(axis=1)).sum()
-        assert one['check']['agreement'] == pytest.approx(100 * (early == sums.argmax(axis=1)).mean())
-        assert one['mean'] < 20
-        differences += one['check']['different']
+def test_a_check_is_the_plain_evaluation_and_counts_what_adaptive_had_decided(small, tmp_path, monkeypatch):
+    """Every number of the evaluation without it; the decisions are those of the rule on the passes of each image."""
+    plain = dict(mode='stream', repeats=4, batch=20)
+    expected = evaluate(small, tmp_path / 'plain', rule=None, **plain)
+    seen, stream = [], mc.stream
+
+    def spy(*how):
+        seen.append([])
+        for probs, scores in stream(*how):
+            seen[-1].append(np.array(probs))
+            yield probs, scores
+
+    monkeypatch.setattr(mc, 'stream', spy)
+    monkeypatch.setattr(engine, 'work', lambda make, tasks, jobs: [(task, make()(task)) for task in tasks])
+    result = evaluate(small, tmp_path / 'out', error=0.6, **plain)
+    found = result.pop('adaptive')['passes']
+    assert {name: result[name] for name in result if name != 'config'} == {
+        name: expected[name] for name in expected if name != 'config'}
+    with np.load(str(tmp_path / 'out' / 'images.npz')) as stored:
+        guess, decided, after = stored['standard_probs'].argmax(1), stored['decided'], stored['decided_after']
+        full, labels = stored['mc_probs'].argmax(2), stored['labels']
+        assert (stored['passes'] == 40).all()
+    for k, one in enumerate(found):
+        passes = np.concatenate([np.array(block) for block in seen[3 * k:3 * k + 3]], axis=1)  # 47 images in three blocks
+        taken, winner, _ = race(passes, guess, error=0.6, minimum=5)
+        assert taken.tolist() == after[k].tolist() and winner.tolist() == decided[k].tolist()
+        assert one['mean'] == pytest.approx(taken.mean()) and one['mean'] < 20
+        assert one['check'] == {
+            'different': (winner != full[k]).sum(), 'agreement': pytest.approx(100 * (winner == full[k]).mean()),
+            'error': pytest.approx(100 * (winner != labels).mean()),
+            'full_error': pytest.approx(100 * (full[k] != labels).mean())}
+    differences = sum(one['check']['different'] for one in found)
     assert 0 < differences <= 0.6 * 4 * COUNT  # so lax an error probability is used
 
 
@@ -292,7 +312,7 @@ def test_configs(small, tmp_path):
         'device']
     evaluate(small, tmp_path / 'out')
     stored = json.loads((tmp_path / 'out' / 'config.json').read_text())
-    assert stored['adaptive'] == {'error': 0.05, 'minimum': 5, 'check': False} and stored['block'] == 20
+    assert stored['adaptive'] == {'error': 0.05, 'minimum': 5} and stored['block'] == 20
     with pytest.raises(UserError, match=r'adaptive.error 0\.05, here 0\.01'):
         evaluate(small, tmp_path / 'out', error=0.01)
     with pytest.raises(UserError, match='mode adaptive, here stream'):

@@ -91,13 +91,21 @@ def test_a_net_without_dropout(mc_eval):
 
 
 def test_adaptive(mc_eval, tmp_path):
-    result = mc_eval(*LENET + ('--T', 60, '--repeats', 1, '--adaptive', '--adaptive-error', 0.1, '--adaptive-check'))
+    result = mc_eval(*LENET + ('--T', 60, '--repeats', 1, '--adaptive', '--adaptive-error', 0.1))
     assert result.returncode == 0, result.stderr
     stored = json.loads((tmp_path / 'out' / 'result.json').read_text())['adaptive']
-    assert stored['error'] == 0.1
+    assert stored['error'] == 0.1 and 'check' not in stored['passes'][0]
     assert 'repetition 1: %.2f passes an image' % stored['passes'][0]['mean'] in result.stdout
-    assert 'checked with all 60 passes: %d of 30' % stored['passes'][0]['check']['different'] in result.stdout
     assert 'with a probability of at least 90%' in result.stdout
+
+
+def test_adaptive_check(mc_eval, tmp_path):
+    result = mc_eval(*LENET + ('--T', 60, '--repeats', 1, '--adaptive-check'))
+    assert result.returncode == 0, result.stderr
+    stored = json.loads((tmp_path / 'out' / 'result.json').read_text())['adaptive']
+    assert stored['error'] == 0.01
+    assert 'repetition 1: %.2f passes an image' % stored['passes'][0]['mean'] in result.stdout
+    assert '%d of 30 predictions differ' % stored['passes'][0]['check']['different'] in result.stdout
 
 
 def test_antithetic(mc_eval, tmp_path):
@@ -114,7 +122,7 @@ def test_standard_only(mc_eval, tmp_path):
     assert result.returncode == 0 and 'the net has no dropout layer' in result.stdout
 
 
-@pytest.mark.parametrize('more', [(), ('--adaptive', '--adaptive-check')], ids=['plain', 'adaptive'])
+@pytest.mark.parametrize('more', [(), ('--adaptive',)], ids=['plain', 'adaptive'])
 def test_killed_and_run_again_ends_in_the_same_bytes(place, mc_eval, tmp_path, more):
     """kill -9 of the whole command at random moments, then to the end; against an undisturbed run."""
     size = (60, '--batch', 1, '--repeats', 2) if more else (400, '--batch', 3, '--repeats', 4)
@@ -158,7 +166,7 @@ def test_killed_and_run_again_ends_in_the_same_bytes(place, mc_eval, tmp_path, m
     (LENET + ('--adaptive', '--mode', 'replicate'), ['--adaptive does not go with --mode replicate']),
     (LENET + ('--adaptive', '--sampler', 'antithetic'), ['--adaptive does not go with --sampler antithetic']),
     (LENET + ('--adaptive-error', 0.1), ['--adaptive-error says nothing without --adaptive']),
-    (LENET + ('--adaptive-check',), ['--adaptive-check says nothing']),
+    (LENET + ('--adaptive', '--adaptive-check'), ['--adaptive does not go with --adaptive-check']),
     (LENET + ('--adaptive', '--adaptive-error', 0), ['error probability of 0', 'above 0']),
     (LENET + ('--adaptive', '--adaptive-error', 'nan'), ['error probability of nan']),
     (LENET + ('--T', 7, '--sampler', 'antithetic'), ['in pairs']),

@@ -28,7 +28,7 @@ def evaluated(place, tool):
                       '--T', 30, '--repeats', 1, '--jobs', 1, '--out', place / name, *more)
         assert result.returncode == 0, result.stderr
         return place / name
-    return (run('adaptive', '--adaptive', '--adaptive-error', 0.2, '--adaptive-check', '--batch', 3),
+    return (run('adaptive', '--adaptive-check', '--adaptive-error', 0.2),
             run('full', '--seed', 2), run('fewer', '--T', 20))
 
 
@@ -40,7 +40,8 @@ def test_an_adaptive_evaluation_beside_a_full_one(tool, evaluated):
     found = json.loads((adaptive / 'result.json').read_text())['adaptive']['passes'][0]
     assert row['passes'] == found['mean'] and row['different'] == found['check']['different']
     with np.load(str(adaptive / 'images.npz')) as ours, np.load(str(full / 'images.npz')) as theirs:
-        mine, other, labels = ours['mc_probs'][0].argmax(1), theirs['mc_probs'][0].argmax(1), ours['labels']
+        mine, other, labels = ours['decided'][0], theirs['mc_probs'][0].argmax(1), ours['labels']
+        assert row['full_errors'] == (ours['mc_probs'][0].argmax(1) != labels).sum()
     assert row['other_different'] == (mine != other).sum()
     assert (row['errors'], row['other_errors']) == ((mine != labels).sum(), (other != labels).sum())
     assert abs(row['noise'] - row['other_different']) <= row['different']
@@ -48,6 +49,18 @@ def test_an_adaptive_evaluation_beside_a_full_one(tool, evaluated):
     one_clear_line(tool('check_adaptive.py', full), 'not an adaptive evaluation')
     one_clear_line(tool('check_adaptive.py', adaptive, '--full', evaluated[2]), 'another T')
     one_clear_line(tool('check_adaptive.py', adaptive / 'blocks'), 'no result.json')
+
+
+def test_one_that_was_not_checked(tool, place, evaluated):
+    result = tool('mc_eval.py', '--net', 'lenet_ip', '--weights', place / 'w.caffemodel', '--data', place / 'digits.npz',
+                  '--T', 30, '--repeats', 1, '--adaptive', '--adaptive-error', 0.2, '--out', place / 'unchecked')
+    assert result.returncode == 0, result.stderr
+    row, = beside.rows(str(place / 'unchecked'), str(evaluated[1]))
+    with np.load(str(place / 'unchecked' / 'images.npz')) as ours:
+        assert row['errors'] == (ours['mc_probs'][0].argmax(1) != ours['labels']).sum()
+        assert row['passes'] == ours['passes'][0].mean() < 30
+    assert row['different'] is row['full_errors'] is row['noise'] is None and row['other_errors'] is not None
+    one_clear_line(tool('check_adaptive.py', evaluated[0], '--full', place / 'unchecked'), 'T passes for all')
 
 
 def test_rows_are_added_and_replaced(tmp_path, evaluated):

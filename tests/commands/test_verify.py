@@ -239,7 +239,8 @@ def test_help_has_an_example(tool):
     assert 'python tools/verify.py runs/' in tool('verify.py', '--help').stdout
 
 
-@pytest.mark.parametrize('config', [{'T': 10, 'count': 5}, {'T': 10, 'count': 5, 'adaptive': {'error': 0.01}}])
+@pytest.mark.parametrize('config', [
+    {'T': 10, 'count': 5, 'mode': mode, 'adaptive': {'error': 0.01}} for mode in ('stream', 'adaptive')])
 def test_a_folder_is_held_to_the_config_that_it_is_named_after(tmp_path, config):
     folder = str(tmp_path / evaluation.name_of(config))
     assert verify._name(folder, config).state == verify.OK
