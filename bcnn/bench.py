@@ -38,7 +38,7 @@ Sizes = namedtuple('Sizes', 'passes images training data check')
 # All nets that the paper trains: the report estimates from these steps what its schedules cost.
 TRAINING = OrderedDict([(('mnist', name), 150) for name in ('lenet_all', 'lenet_ip', 'lenet_none')] + [
     (('cifar10', name), 3) for name in ('lenet_all', 'lenet_ip', 'lenet_none', 'nin', 'dsn', 'dsn_aug')])
-FULL = Sizes((20, 100), dict(lenet_ip=1000, lenet_all=200, nin=30), TRAINING, 5000, 50)
+FULL = Sizes((20, 100), dict(lenet_ip=1000, lenet_all=200, nin=20), TRAINING, 5000, 50)
 QUICK = Sizes((3,), dict(lenet_ip=8, lenet_all=8, nin=2), {('mnist', 'lenet_none'): 20}, 200, 30)
 ROUNDS = 5
 
