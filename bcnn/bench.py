@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from . import engine, peers, progress, runs, tables
+from . import engine, peers, progress, results, runs, tables
 from .errors import CaffeError, UserError
 
 # What a run takes: seconds by the clock, of the processor, and a note for the table.
@@ -78,7 +78,8 @@ def spent(command, env=None):
 
 def after_first(cost, n):
     """What n more of something take than one, where cost(k) is what a command takes for k of them: its start does not count."""
-    few, many = cost(1), cost(1 + n)
+    cost(1)  # not counted: a first start has to read what has left the caches since the last round
+    many, few = cost(1 + n), cost(1)
     return Spent(many.wall - few.wall, many.cpu - few.cpu)
 
 
@@ -282,7 +283,13 @@ def machine():
                      + ['%s %s' % pair for pair in sorted(found.items()) if not pair[1].startswith('no ')])
 
 
-def record(rows, folder, by='wall'):
-    """Write the rows as the table `bench` of the recorded results, replacing it as a whole."""
+def record(rows, folder, by='wall', only=None):
+    """Write the rows as the table `bench` of the recorded results, replacing it as a whole, or where only some were
+    measured these: what stands in one table was measured on one machine."""
     here = machine() + ('; processor time' if by == 'cpu' else '')
-    tables.write('bench', [dict(row._asdict(), machine=here) for row in rows], folder)
+    made = [dict(row._asdict(), machine=here) for row in rows]
+    if not only:
+        return tables.write('bench', made, folder)
+    if set(row['machine'] for row in results.read(folder, 'bench')) - {here}:
+        raise UserError('the recorded table was measured on another machine, or by another clock: record it as a whole')
+    return tables.record('bench', made, folder)

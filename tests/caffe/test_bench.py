@@ -116,6 +116,20 @@ def test_what_is_recorded_is_what_was_measured(tmp_path, monkeypatch):
     assert os.listdir(str(tmp_path)) == ['bench.csv']
 
 
+def test_some_rows_are_recorded_in_the_table_of_the_same_machine_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench, 'machine', lambda: 'a machine')
+    first = bench.measure([one('ours', [1]), one('theirs', [2])], 1, rates=lambda: RATES)
+    again = bench.measure([one('ours', [3])], 1, rates=lambda: RATES)
+    bench.record(first, str(tmp_path))
+    bench.record(again, str(tmp_path), only='*ours')
+    assert {row['way']: row['value'] for row in results.read(str(tmp_path), 'bench')} == {'ours': 3e5, 'theirs': 2e5}
+    monkeypatch.setattr(bench, 'machine', lambda: 'another')
+    with pytest.raises(UserError, match='on another machine'):
+        bench.record(again, str(tmp_path), only='*ours')
+    bench.record(again, str(tmp_path))
+    assert [row['machine'] for row in results.read(str(tmp_path), 'bench')] == ['another']
+
+
 def test_growth_takes_the_median_time_and_the_most_memory():
     point = growth.Point('lenet_ip', 'T', 10, 200, 2)
     row = growth.summary(point, [(1.0, 2048), (9.0, 1024), (2.0, 1024)])
@@ -201,6 +215,8 @@ def test_no_time_at_all_is_no_measurement():
 def test_the_start_of_a_process_does_not_count():
     task = bench_train.Task('mnist', 'lenet_none', 5, None, None)
     assert bench.after_first(lambda n: bench.Spent(1.0 + n, 3.0 * n), task.steps) == (5, 15, '')
+    cold = iter([9.0, 6.0, 1.0])  # the first start of a round, which reads the files; then 1 + 5 iterations; then 1
+    assert bench.after_first(lambda n: bench.Spent(next(cold), 1.0), task.steps).wall == 5
 
 
 # --- the peers ----------------------------------------------------------------------------------------------
