@@ -17,6 +17,7 @@ def section(tables, pictures):
                         'MC evaluation: time an image and pass, ours and what people would use instead.')]
     body.append(ahead_list(tables))
     body += [table(tables, *part) for part in PARTS]
+    body.append(layers(tables))
     body.append('<h3>How cost grows</h3>' + page.figure(
         pictures['bench_growth'], alt_growth(tables),
         'Time grows with T and with the images; memory should grow with neither.'))
@@ -40,6 +41,21 @@ def table(tables, part, title):
     cells = [cells_of(row) for _, row in rows.sort_values(['subject', 'T', 'value']).iterrows()]
     heads = ['what', 'T', 'way', 'median', 'unit', 'least', 'most', 'times', 'of sgemm', 'of memory', 'note']
     return '<h3>%s</h3>%s' % (page.text(title[0].upper() + title[1:]), page.table(heads, cells, left=3))
+
+
+def layers(tables):
+    """Where the time of an MC pass goes: a line a net, its sampled layers with the longest first."""
+    rows, lines = common.where(tables['layers'], part='sampled'), []
+    for net in sorted(set(rows['net'])):
+        here = common.where(rows, net=net).sort_values('time', ascending=False)
+        shares = here.groupby('type')['share'].sum().sort_values(ascending=False)
+        lines.append([bench_chart.title(net), bench_chart.figure(here['time'].sum()),
+                      ', '.join('%s %.0f%%' % pair for pair in zip(here['layer'][:4], here['share'][:4])),
+                      ', '.join('%s %.0f%%' % pair for pair in list(shares.items())[:3])])
+    if not lines:
+        return ''
+    heads = ['net', u'\u00b5s a pass', 'longest layers', 'by type of layer']
+    return '<h3>Where the time of a pass goes</h3>%s' % page.table(heads, lines, left=4)
 
 
 def cells_of(row):

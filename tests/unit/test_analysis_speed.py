@@ -69,6 +69,20 @@ def test_who_is_ahead(values, said):
     assert said in report_speed.ahead_list(tables) and said in report_speed.alt_chart(tables)
 
 
+def test_where_the_time_goes():
+    made = Synthetic()
+    for index, (layer, kind, part, time, share) in enumerate((
+            ('conv1', 'Convolution', 'once', 900.0, None), ('drop1', 'Dropout', 'sampled', 20.0, 20.0),
+            ('conv2', 'Convolution', 'sampled', 50.0, 50.0), ('pool2', 'Pooling', 'sampled', 10.0, 10.0),
+            ('conv3', 'Convolution', 'sampled', 20.5, 20.5))):
+        made.add('layers', net='cifar10/nin', index=index, layer=layer, type=kind, part=part, time=time, share=share,
+                 gflops=None, product_time=None)
+    said = report_speed.layers(made.tables())
+    assert 'conv2 50%, conv3 20%, drop1 20%, pool2 10%' in said and 'Convolution 70%, Dropout 20%, Pooling 10%' in said
+    assert 'conv1' not in said and '>100<' in said and 'NIN on CIFAR-10' in said
+    assert report_speed.layers(Synthetic().tables()) == ''
+
+
 def test_the_table_escapes_notes_and_marks_what_is_missing():
     section = report_speed.section(measured(stream=100.0, baal=None).tables(), PICTURES)
     assert 'why &lt;not&gt;' in section and '<not>' not in section
