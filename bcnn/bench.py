@@ -77,7 +77,7 @@ def spent(command, env=None):
 
 
 def after_first(cost, n):
-    """What n more of something take than one, where cost(k) is what a command takes for k of them: its start does not count."""
+    """What n more of something take than one; cost(k): what a command takes for k of them, its start included."""
     cost(1)  # not counted: a first start has to read what has left the caches since the last round
     many, few = cost(1 + n), cost(1)
     return Spent(many.wall - few.wall, many.cpu - few.cpu)

@@ -191,7 +191,7 @@ def tell(peer, case):
     peer.load(case.dataset + '/' + case.name, arrays_path(case), layers(case.name, case.dataset))
 
 
-LOOP_BATCH = 200  # of PyTorch: as fast as 50 and 100 on lenet_ip, where 500 and 1000 took a fifth and a third longer
+LOOP_BATCH = 200  # of PyTorch: smaller ones were no faster on lenet_ip when tried, 500 and 1000 were slower
 
 
 def question(case, way, T):

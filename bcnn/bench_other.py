@@ -1,6 +1,7 @@
 """The rest of the benchmark: two processes against one, how mc_eval.py is set against other ways to set it, data
 preparation, and how long a command takes to start."""
 
+import functools
 import os
 import shutil
 import sys
@@ -54,15 +55,19 @@ def settings(sizes, folder):
     """NIN passes of mc_eval.py as it is set, and with each of some settings changed."""
     count, T = sizes.images['nin'], sizes.passes[0]
 
-    def run(environment, batch):
-        case = bench_mc.case('nin', 'cifar10', count, folder)
-        images, out = os.path.join(folder, 'settings.npz'), os.path.join(folder, 'settings')
+    @functools.lru_cache(maxsize=None)  # once for all rounds and settings
+    def inputs():
+        case, images = bench_mc.case('nin', 'cifar10', count, folder), os.path.join(folder, 'settings.npz')
         np.savez(images, images=case.pixels, labels=case.labels)
+        return case.weights, images
+
+    def run(environment, batch):
+        (weights, images), out = inputs(), os.path.join(folder, 'settings')
 
         def evaluate(passes):
             shutil.rmtree(out, ignore_errors=True)
             return bench.spent([
-                sys.executable, os.path.join(runs.ROOT, 'tools', 'mc_eval.py'), '--net', 'nin', '--weights', case.weights,
+                sys.executable, os.path.join(runs.ROOT, 'tools', 'mc_eval.py'), '--net', 'nin', '--weights', weights,
                 '--data', images, '--T', str(passes), '--repeats', '1', '--jobs', '1', '--batch', str(batch or count),
                 '--out', out], dict(os.environ, **environment))
         return bench.after_first(evaluate, T)
