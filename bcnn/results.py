@@ -110,6 +110,11 @@ TABLES['adaptive'] = Table('adaptive', 'adaptive T beside T passes for all', Ord
     ('percentile_99', 'float'), ('all_T', 'int'), ('errors', 'int'), ('different', 'int?'), ('full_errors', 'int?'),
     ('other_errors', 'int?'), ('other_different', 'int?'), ('noise', 'int?'), ('config', 'text')]),
     ('config', 'repetition'))
+# Measured by tools/placement.py, sampled with adaptive T. passes: the mean of an image.
+TABLES['placement'] = Table('placement', 'MC errors of the same weights with dropout in other places', OrderedDict([
+    ('net', 'text'), ('placement', 'text'), ('T', 'int'), ('n', 'int'), ('mc_seed', 'int'), ('passes', 'float'),
+    ('standard_errors', 'int'), ('errors', 'int'), ('only_standard_right', 'int'), ('only_mc_right', 'int'),
+    ('config', 'text'), ('commit', 'text?')]), ('net', 'placement', 'T', 'n', 'mc_seed'))
 # What tests/faults/ tried. kind: fault (a command disturbed, then run again), input (damaged or hostile
 # files) or soak (one long run). cases: faults injected, inputs tried, samples taken; refused: ended in
 # one line; resumed: runs that went on to their end. Then what has to be 0: files of a result that

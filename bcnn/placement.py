@@ -1,0 +1,92 @@
+"""The same weights with dropout sampling in other places: does an MC error depend on where it samples?
+
+The variants are made of a net's MC message, so that its weights load as they are; Standard dropout is the same for
+all. Sampled with adaptive T: the predictions are those of T passes, at a fraction of the time.
+"""
+
+import os
+from collections import OrderedDict
+
+from . import adaptive, evaluation, prototxt, runs
+from .engine import caffe_pb2
+from .errors import UserError
+
+AS_IT_IS = 'as it is'
+
+
+def variants(net):
+    """{placement: MC net}: as it is, all dropout before the pooling that it follows, each layer alone."""
+    drops = [layer.name for layer in net.layer if prototxt.samples_at_test(layer)]
+    if not drops:
+        raise UserError('the net %s has no layer that samples, so there is nothing to move' % net.name)
+    found = OrderedDict([(AS_IT_IS, net), ('before pooling', before_pooling(net))])
+    if found['before pooling'] == net:
+        del found['before pooling']
+    if len(drops) > 1:
+        found.update(('%s alone' % name, alone(net, name)) for name in drops)
+    return found
+
+
+def before_pooling(net):
+    """The net in which a dropout layer that reads a pooling layer changes places with it."""
+    layers = [caffe_pb2.LayerParameter.FromString(layer.SerializeToString()) for layer in net.layer]
+    makers = {layer.top[0]: k for k, layer in enumerate(layers) if layer.type == 'Pooling'}
+    for k, drop in enumerate(layers):
+        if prototxt.samples_at_test(drop) and drop.bottom[0] in makers:
+            pool = layers[makers[drop.bottom[0]]]
+            if sum(pool.top[0] in layer.bottom for layer in layers) > 1:
+                continue  # somebody else reads the pooled maps without dropout
+            for layer in layers[k + 1:]:
+                layer.bottom[:] = [pool.top[0] if blob == drop.top[0] else blob for blob in layer.bottom]
+            drop.bottom[0], pool.bottom[0] = pool.bottom[0], drop.top[0]
+            layers[k], layers[makers[pool.top[0]]] = pool, drop
+    return _net(net.name, layers)
+
+
+def alone(net, name):
+    """The net in which only this dropout layer samples."""
+    layers = [caffe_pb2.LayerParameter.FromString(layer.SerializeToString()) for layer in net.layer]
+    for layer in layers:
+        if prototxt.samples_at_test(layer) and layer.name != name:
+            layer.ClearField('phase')
+    return _net(net.name, layers)
+
+
+def _net(name, layers):
+    net = caffe_pb2.NetParameter(name=name)
+    net.layer.extend(layers)
+    return net
+
+
+def measure(job, T, seed, folder, jobs=1):
+    """A row of the table `placement` for each variant, as it is done; evaluations are stored below `folder`."""
+    settings = evaluation.Settings(T, 1, seed, 'adaptive', None, None, None,
+                                   adaptive.Rule(adaptive.ERROR, adaptive.MINIMUM))
+    for placement, sampling in variants(job.sampling).items():
+        moved = job._replace(sampling=sampling)
+        place = os.path.join(folder, placement.replace(' ', '_'))
+        yield row(placement, evaluation.run(moved, evaluation.prepare(moved, settings), place, jobs), place)
+
+
+def row(placement, result, folder):
+    """The row of one variant, from its stored evaluation."""
+    about, mc = result['config'], result['mc']['probs']
+    test = mc['mcnemar']
+    return OrderedDict([
+        ('net', about['net']), ('placement', placement), ('T', about['T']), ('n', about['count']),
+        ('mc_seed', about['seed']), ('passes', result['adaptive']['passes'][0]['mean']),
+        ('standard_errors', _count(result['standard']['error'], about)), ('errors', _count(mc['mean'], about)),
+        ('only_standard_right', test['only_standard_right']), ('only_mc_right', test['only_mc_right']),
+        ('config', runs.identity(about)[:8]),
+        ('commit', (runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}).get('commit', '')[:10])])
+
+
+def _count(percent, about):
+    return int(round(percent * about['count'] / 100.0))
+
+
+def line(row):
+    """A row for people."""
+    return '%-16s %-20s Standard %5.2f%%, MC %5.2f%% (T=%d, %.1f passes an image, %d images)' % (
+        row['net'], row['placement'], 100.0 * row['standard_errors'] / row['n'], 100.0 * row['errors'] / row['n'],
+        row['T'], row['passes'], row['n'])

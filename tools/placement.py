@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Does the MC error of a net depend on where its dropout samples? The same weights, with the dropout layers moved
+before the pooling that they follow, and with one of them sampling alone.
+"""
+
+import argparse
+import os
+
+from launcher import start
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog='example: python tools/placement.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel')
+    parser.add_argument('--net', required=True, help='lenet_all, lenet_ip, nin, dsn or dsn_aug')
+    parser.add_argument('--dataset', help="mnist, cifar10 (default: the net's own, mnist for the LeNets)")
+    parser.add_argument('--weights', help='a caffemodel (default: of the training run)')
+    parser.add_argument('--training-seed', type=int, default=1, metavar='K', help='which training run (default 1)')
+    parser.add_argument('--data', help='images: an LMDB, an .npz, or a folder of pictures (default: the test set)')
+    parser.add_argument('--limit', type=int, metavar='N', help='the first N images only')
+    parser.add_argument('--T', type=int, default=100, help='passes, of which adaptive T takes what it needs (default 100)')
+    parser.add_argument('--seed', type=int, default=1, help='of the dropout masks (default 1)')
+    parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='processes (default: one a core)')
+    parser.add_argument('--out', help='folder of the evaluations (default: below runs/)')
+    parser.add_argument('--record', action='store_true', help='write the rows to analysis/results/placement.csv')
+    return parser
+
+
+def run(args):
+    from bcnn import jobs, placement, runs, tables
+    from bcnn.errors import UserError
+    if args.jobs < 1:
+        raise UserError('--jobs is %d: it must be 1 or more' % args.jobs)
+    job = jobs.of_paper(args.net, args.dataset, args.weights, args.training_seed, args.data, args.limit)
+    folder = args.out or os.path.join(runs.evaluations(job.weights, job.name), 'placement-T%d-seed%d' % (args.T, args.seed))
+    rows = []
+    for row in placement.measure(job, args.T, args.seed, folder, args.jobs):
+        print(placement.line(row), flush=True)
+        rows.append(row)
+    if args.record:
+        print('written: %s' % tables.record('placement', rows))
+
+
+if __name__ == '__main__':
+    start(make_parser(), run)
