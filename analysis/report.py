@@ -4,6 +4,7 @@ import os
 
 import bench_chart
 import bench_growth
+import causes
 import claims
 import common
 import deviations
@@ -18,6 +19,7 @@ import report_speed
 import risk_coverage
 import robustness
 import style
+import table1
 import uncertain_images
 
 MODULES = (fig2, fig3, fig4, reliability, risk_coverage, uncertain_images, bench_chart, bench_growth)
@@ -113,6 +115,8 @@ def section(tables, experiment, module, found, pictures):
         parts.append(page.figure(pictures[module.__name__], report_numbers.ALTS[experiment](tables),
                                  CAPTIONS[experiment]))
     parts.append('<h3>Numbers beside the paper\'s</h3>' + report_numbers.NUMBERS[experiment](tables))
+    if experiment == 'table1':
+        parts.append(causes.section(tables))
     parts.append('<h3>Deviations and their reasons</h3>%s<p class="small">Also <a href="#general">what holds for all '
                  'experiments</a>.</p>'
                  % _deviations(deviations.of(experiment)))
@@ -153,22 +157,47 @@ def extras(tables, pictures):
 
 def not_run(tables):
     """What is shorter than the paper's, and what the rest would cost."""
+    rows = _trainings_left(tables) + _evaluations_left(tables)
+    body = page.table(['where', 'run', 'done', "paper's", 'share', 'the rest, one CPU core'], rows,
+                      left=2) if rows else '<p>All runs are as long as the paper\'s.</p>'
+    machine = sorted(set(tables['bench']['machine']))
+    how = ('from the steps and passes that <code>tools/bench.py --record</code> measured on one core (%s)'
+           % page.text(', '.join(machine)) if machine else 'once <code>tools/bench.py --record</code> has measured them')
+    return ('<section id="not-run"><h2>What was not run, and what it would cost</h2><p>Time of training and of the '
+            'repeated MC evaluations, %s. Runs of the same net and data share their training. No GPU was at hand to '
+            'measure on.</p>%s</section>' % (how, body))
+
+
+def _trainings_left(tables):
+    """Rows for the trainings that are shorter than the paper's."""
     rows = []
     for run in common.paper.RUNS:
         done, full = reached(tables, run), sum(run.iterations)
         if done < full and run.experiment != 'fig4' and run.weights == 'trained':
-            step = step_seconds(tables, run)
-            rows.append([short_name(run.experiment),
-                         '%s on %s' % (common.paper.title(run.net), common.paper.title(run.dataset)),
-                         common.count(done), common.count(full), common.percent(done / float(full)),
-                         u'\u2013' if step is None else duration((full - done) * step / 3600.0)])
-    body = page.table(['where', 'run', 'iterations done', "paper's", 'share', 'the rest, one CPU core'], rows,
-                      left=2) if rows else '<p>All runs are as long as the paper\'s.</p>'
-    machine = sorted(set(tables['bench']['machine']))
-    how = ('from the steps that <code>tools/bench.py --record</code> measured on one core (%s)'
-           % page.text(', '.join(machine)) if machine else 'once <code>tools/bench.py --record</code> has measured the steps')
-    return ('<section id="not-run"><h2>What was not run, and what it would cost</h2><p>Training time only, %s. Runs of '
-            'the same net and data share their training. No GPU was at hand to measure on.</p>%s</section>' % (how, body))
+            rows.append(_left(run, 'training', done, full, 'iterations', step_seconds(tables, run)))
+    return rows
+
+
+def _evaluations_left(tables):
+    """Rows for the repetitions of Table 1 that are missing: with all passes, on all images, of fully trained weights."""
+    rows = []
+    for run in common.paper.find('table1'):
+        done = max([0] + [table1.measured(group)['repetitions'] for group in common.evaluations(tables, run.dataset, run.net)
+                          if not [mark for mark in fig4.shorter(group) if 'repetitions' not in mark]])
+        found = common.where(tables['bench'], part='MC', subject='%s/%s' % (run.dataset, run.net), T=run.T,
+                             way='stream')['value'].dropna()
+        seconds = found.iloc[0] / 1e6 * run.T * common.paper.TEST_IMAGES if len(found) else None
+        if done < run.repetitions:
+            rows.append(_left(run, 'MC evaluation', done, run.repetitions, 'repetitions', seconds))
+    return rows
+
+
+def _left(run, what, done, full, unit, seconds):
+    """The row of a run of which `full - done` is left, at so many seconds each (None: not measured)."""
+    return [short_name(run.experiment),
+            '%s of %s on %s' % (what, common.paper.title(run.net), common.paper.title(run.dataset)),
+            common.count(done), '%s %s' % (common.count(full), unit), common.percent(done / float(full)),
+            u'\u2013' if seconds is None else duration((full - done) * seconds / 3600.0)]
 
 
 def step_seconds(tables, run):

@@ -7,7 +7,8 @@ def commands(tables, experiment):
     """The commands that made an experiment's rows; the paper's full runs where there are none."""
     runs = common.paper.find(experiment)
     if experiment in ('table1', 'fig4'):
-        return evaluation_commands(tables, [(run.dataset, run.net) for run in runs])
+        moved = placement_commands(tables) if experiment == 'table1' else []
+        return moved + evaluation_commands(tables, [(run.dataset, run.net) for run in runs])
     lines = []
     for run in runs:
         rows = common.where(tables['curves'], dataset=run.dataset, net=run.net)
@@ -45,6 +46,17 @@ def evaluation_commands(tables, pairs):
             lines.append('python tools/mc_eval.py --net %s --dataset %s --T 100 --repeats 5    # not run yet'
                          % (net, dataset))
     return lines + ['python tools/record.py', 'python analysis/plot.py']
+
+
+def placement_commands(tables):
+    """tools/placement.py for the nets whose dropout was moved."""
+    lines = []
+    for (net, T, n, seed), _ in tables['placement'].groupby(['net', 'T', 'n', 'mc_seed']):
+        weights = ' --weights data/nin_weights/cifar10_nin.caffemodel' if net == 'cifar10/nin' else ''
+        part = ' --limit %d' % n if n < common.paper.TEST_IMAGES else ''
+        lines.append('python tools/placement.py --net %s%s --T %d --seed %d%s --record'
+                     % (net.split('/')[1], weights, T, seed, part))
+    return lines
 
 
 def _training_of(tables, net, dataset, seed):

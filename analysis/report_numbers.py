@@ -110,10 +110,16 @@ def _fig4_numbers(tables):
         mean = fig4.passes(tables, chosen[0])
         at = [common.where(mean, t=t) for t in (1, 10, 20, 50, 100)]
         rows.append([common.paper.title(net), '%.2f' % table1.measured(chosen[0])['standard']]
-                    + ['%.2f +- %.2f' % (one['mean'].iloc[0], one['std'].iloc[0]) if len(one) else u'\u2013'
-                       for one in at] + ['%.2f' % known.standard, paper_says])
+                    + [_at(one) for one in at] + ['%.2f' % known.standard, paper_says])
     return page.table(['net', 'Standard', 'T = 1', 'T = 10', 'T = 20', 'T = 50', 'T = 100', 'paper Standard',
                        'paper T = 100'], rows)
+
+
+def _at(one):
+    """The error after some passes, with its spread where there are repetitions."""
+    if not len(one):
+        return u'\u2013'
+    return '%.2f' % one['mean'].iloc[0] + (' +- %.2f' % one['std'].iloc[0] if one['count'].iloc[0] > 1 else '')
 
 
 def quality(tables, dataset, net):

@@ -127,6 +127,8 @@ class Synthetic:
         self.add('adaptive', net='cifar10/nin', T=100, error=0.01, n=10000, mc_seed=1, repetition=1, passes=13.0,
                  percent=13.0, median=7.0, percentile_90=25.0, percentile_99=90.0, all_T=50, errors=1030, different=None,
                  full_errors=None, other_errors=1034, other_different=40, noise=None, config='abcd')
+        self.add('placement', net='cifar10/nin', placement='before pooling', T=100, n=10000, mc_seed=1, passes=13.0,
+                 standard_errors=1043, errors=1041, only_standard_right=50, only_mc_right=52, config='abcd', commit='')
 
     def fault(self, kind='fault', target='train', what='kill -9', cases=7, seconds=60.0):
         """A count of the fault campaign."""

@@ -187,12 +187,31 @@ def test_commands_tell_what_was_run():
 def test_what_is_left_is_estimated():
     made = Synthetic().curve('mnist', 'lenet_all', 'standard', {100000: 50})
     words = Page(report.not_run(made.tables())).words()
-    assert u'lenet-all on MNIST 100,000 10,000,000 1% \u2013' in words and 'bench.py --record has measured' in words
+    assert u'training of lenet-all on MNIST 100,000 10,000,000 iterations 1% \u2013' in words and 'bench.py --record has measured' in words
     made.step('mnist', 'lenet_all', 33)
     words = Page(report.not_run(made.tables())).words()
-    assert 'lenet-all on MNIST 100,000 10,000,000 1% 3.8 days' in words  # 9.9 million steps of 33 ms
+    assert 'training of lenet-all on MNIST 100,000 10,000,000 iterations 1% 3.8 days' in words  # 9.9 million steps of 33 ms
     assert 'measured on one core (a machine)' in words
-    assert 'NIN' not in words.split('done')[1]  # published weights: nothing to train
+    assert 'training of NIN' not in words  # published weights: nothing to train
+
+
+def test_missing_repetitions_are_estimated_where_a_pass_was_measured():
+    made = Synthetic().evaluation('cifar10', 'nin', 1043, [[1030] * 100])
+    made.evaluation('cifar10', 'nin', 1043, [[1030] * 100], config='later', mc_seed=2)
+    made.evaluation('cifar10', 'dsn', 20, [[19] * 100] * 5, n=200, weights='trained', seed=1, iterations=200000)
+    made.speed('MC', 'cifar10/nin', 100, 'stream', 3600)
+    words = Page(report.not_run(made.tables())).words()
+    assert 'MC evaluation of NIN on CIFAR-10 2 5 repetitions 40% 3 hours' in words  # 3 times a million passes of 3.6 ms
+    assert u'MC evaluation of DSN on CIFAR-10 0 5 repetitions 0% \u2013' in words  # five, but of 200 images only
+    whole = whole_paper()
+    assert 'repetitions' not in Page(report.not_run(whole.tables())).words()
+
+
+def test_one_repetition_has_no_spread_and_two_have():
+    made = Synthetic().evaluation('cifar10', 'nin', 1043, [[1030] * 100])
+    assert 'NIN 10.43 10.30 10.30' in Page(report.report_numbers.NUMBERS['fig4'](made.tables())).words()
+    made.evaluation('cifar10', 'nin', 1043, [[1050] * 100], config='later', mc_seed=2)
+    assert u'NIN 10.43 10.40 \u00b1 0.14' in Page(report.report_numbers.NUMBERS['fig4'](made.tables())).words()
 
 
 def test_faults_are_added_up():
