@@ -15,6 +15,14 @@ ROOT = os.path.dirname(TOOLS)
 sys.path.insert(0, ROOT)
 
 
+def trained_net(parser):
+    """The options that name a net of the paper with its weights, beside --net."""
+    add = parser.add_argument
+    add('--dataset', help="mnist, mnist_4 ... cifar10 (default: the net's own, mnist for the LeNets)")
+    add('--weights', help='a caffemodel (default: of the training run)')
+    add('--training-seed', type=int, default=1, metavar='K', help='which training run (default 1)')
+
+
 def start(parser, run, argv=None):
     """Parse the command line, then exit with what run(args) returns, under a Python that has Caffe.
 

@@ -8,7 +8,7 @@ of images are stored: run the same command again after an interruption, or with 
 import argparse
 import os
 
-from launcher import start
+from launcher import start, trained_net
 
 EXAMPLES = '''examples:
   python tools/mc_eval.py --net dsn_aug --T 100
@@ -23,9 +23,7 @@ def make_parser():
     what.add_argument('--net', help='lenet_all, lenet_ip, lenet_none, nin, dsn or dsn_aug')
     what.add_argument('--prototxt', help='any Caffe net: train_val or deploy, old or new format')
     add = parser.add_argument
-    add('--dataset', help="mnist, mnist_4 ... cifar10 (default: the net's own, mnist for the LeNets)")
-    add('--weights', help='a caffemodel (default: of the training run)')
-    add('--training-seed', type=int, default=1, metavar='K', help='which training run (default 1)')
+    trained_net(parser)
     add('--data', help='images: an LMDB, an .npz, or a folder of pictures (default: the test set)')
     add('--limit', type=int, metavar='N', help='the first N images only')
     add('--shape', help='of an image, where the prototxt does not tell: 3,32,32')

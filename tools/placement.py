@@ -6,7 +6,7 @@ before the pooling that they follow, and with one of them sampling alone.
 import argparse
 import os
 
-from launcher import start
+from launcher import start, trained_net
 
 
 def make_parser():
@@ -14,9 +14,7 @@ def make_parser():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog='example: python tools/placement.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel')
     parser.add_argument('--net', required=True, help='lenet_all, lenet_ip, nin, dsn or dsn_aug')
-    parser.add_argument('--dataset', help="mnist, cifar10 (default: the net's own, mnist for the LeNets)")
-    parser.add_argument('--weights', help='a caffemodel (default: of the training run)')
-    parser.add_argument('--training-seed', type=int, default=1, metavar='K', help='which training run (default 1)')
+    trained_net(parser)
     parser.add_argument('--data', help='images: an LMDB, an .npz, or a folder of pictures (default: the test set)')
     parser.add_argument('--limit', type=int, metavar='N', help='the first N images only')
     parser.add_argument('--T', type=int, default=100, help='passes, of which adaptive T takes what it needs (default 100)')

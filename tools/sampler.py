@@ -6,7 +6,7 @@ Pairs of passes with complementary masks are compared with as many passes with m
 
 import argparse
 
-from launcher import start
+from launcher import start, trained_net
 
 
 def make_parser():
@@ -14,9 +14,7 @@ def make_parser():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog='example: python tools/sampler.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel')
     parser.add_argument('--net', required=True, help='lenet_all, lenet_ip, nin, dsn or dsn_aug')
-    parser.add_argument('--dataset', help="mnist, cifar10 (default: the net's own, mnist for the LeNets)")
-    parser.add_argument('--weights', help='a caffemodel (default: of the training run)')
-    parser.add_argument('--training-seed', type=int, default=1, metavar='K', help='which training run (default 1)')
+    trained_net(parser)
     parser.add_argument('--limit', type=int, default=200, metavar='N', help='the first N test images (default 200)')
     parser.add_argument('--pairs', type=int, default=25, help='pairs of passes an image (default 25)')
     parser.add_argument('--record', action='store_true', help='write the row to analysis/results/sampler.csv')
