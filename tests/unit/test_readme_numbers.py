@@ -56,11 +56,11 @@ def test_headline_table_without_dropout():
 def test_what_adaptive_and_antithetic_sampling_give():
     text = ' '.join(readme().split())
     nin = [row for row in results.read(RESULTS, 'adaptive') if row['net'] == 'cifar10/nin']
-    row = max(nin, key=lambda row: row['n'])
-    assert '%.1f%% of the passes, test error %.2f%%' % (row['percent'], 100.0 * row['errors'] / row['n']) in text
-    checked = max((row for row in nin if row['different'] is not None), key=lambda row: row['n'])
-    assert '%d of %s predictions' % (checked['different'], common.count(checked['n'])) in text
-    assert 'at %.1f%% of the passes' % checked['percent'] in text
+    row = max((row for row in nin if row['different'] is not None), key=lambda row: row['n'])
+    assert 'all %s test images watched' % common.count(row['n']) in text
+    assert 'decided at %.1f%% of the passes, %d of %s predictions' % (
+        row['percent'], row['different'], common.count(row['n'])) in text
+    assert 'test error %.2f%% instead of %.2f%%' % tuple(100.0 * row[name] / row['n'] for name in ('errors', 'full_errors')) in text
     gains = [row['gain'] for row in results.read(RESULTS, 'sampler')]
     assert '%.1f to %.1f times less variance' % (min(gains), max(gains)) in text
 
