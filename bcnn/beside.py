@@ -66,11 +66,12 @@ def lines(row):
     yield '%s, %d images, error probability %g: %.2f passes, %.1f%% of T=%d; error %.2f%%' % (
         row['net'], row['n'], row['error'], row['passes'], row['percent'], row['T'], 100.0 * row['errors'] / row['n'])
     if row['different'] is not None:
-        yield '  all %d passes of the same stream: error %.2f%%, %d predictions differ, %.2f%% agree' % (
-            row['T'], 100.0 * row['full_errors'] / row['n'], row['different'], 100 - 100.0 * row['different'] / row['n'])
+        yield '  all %d passes of the same stream: error %.2f%%, %d of %d predictions differ, %.2f%% agree' % (
+            row['T'], 100.0 * row['full_errors'] / row['n'], row['different'], row['n'], 100 - 100.0 * row['different'] / row['n'])
     if row['other_errors'] is not None:
-        yield '  %d passes with other masks: error %.2f%%, %d predictions differ, %.2f%% agree' % (
-            row['T'], 100.0 * row['other_errors'] / row['n'], row['other_different'],
+        yield '  %d passes with other masks: error %.2f%%, %d of %d predictions differ, %.2f%% agree' % (
+            row['T'], 100.0 * row['other_errors'] / row['n'], row['other_different'], row['n'],
             100 - 100.0 * row['other_different'] / row['n'])
     if row['noise'] is not None:
-        yield '  all %d passes of this stream against those of the other: %d predictions differ' % (row['T'], row['noise'])
+        yield '  all %d passes of this stream against those of the other: %d of %d predictions differ' % (
+            row['T'], row['noise'], row['n'])

@@ -45,7 +45,7 @@ def test_an_adaptive_evaluation_beside_a_full_one(tool, evaluated):
     assert row['other_different'] == (mine != other).sum()
     assert (row['errors'], row['other_errors']) == ((mine != labels).sum(), (other != labels).sum())
     assert abs(row['noise'] - row['other_different']) <= row['different']
-    assert '%d predictions differ' % row['different'] in result.stdout
+    assert '%d of %d predictions differ' % (row['different'], row['n']) in result.stdout
     one_clear_line(tool('check_adaptive.py', full), 'not an adaptive evaluation')
     one_clear_line(tool('check_adaptive.py', adaptive, '--full', evaluated[2]), 'another T')
     one_clear_line(tool('check_adaptive.py', adaptive / 'blocks'), 'no result.json')
