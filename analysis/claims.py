@@ -177,11 +177,13 @@ def over_fits(tables, dataset, net, method):
     full = common.paper.schedule('fig3', dataset, net)
     rose = sign(mean, half) > 0
     verdict = SUPPORTED if rose else CONTRADICTED if last >= full else UNKNOWN
-    numbers = 'lowest %.2f%% near iteration %s, %.2f%% at the end (%+.2f +- %.2f); %s, %s images' % (
-        wide.mean(axis=1).loc[low], common.count(low), wide.iloc[-1].mean(), mean, half, _seeds(wide.columns),
+    numbers = 'lowest %.2f%% near iteration %s, %.2f%% at the end (%s %+.2f +- %.2f); %s, %s images' % (
+        wide.mean(axis=1).loc[low], common.count(low), wide.iloc[-1].mean(),
+        'rise' if len(wide.columns) >= SEEDS else 'rise of the smoothed curve', mean, half, _seeds(wide.columns),
         common.count(n))
     if verdict == UNKNOWN:
-        numbers += '; no rise yet, but the run is shorter than the paper\'s'
+        numbers += '; %s so far, but the run is shorter than the paper\'s' % (
+            'a rise within the noise' if mean > 0 else 'no rise')
     return Claim(key, 'fig3', statement, verdict, numbers, common.length(last, full))
 
 

@@ -121,6 +121,12 @@ def test_over_fitting(curve, last, verdict):
     assert over({1: curve}, last).verdict == verdict
 
 
+def test_a_short_run_says_whether_it_rose_at_all():
+    assert '(rise of the smoothed curve +0.00' in over({1: FALLS}, 50000).numbers
+    assert 'no rise so far, but the run is shorter' in over({1: FALLS}, 50000).numbers
+    assert 'a rise within the noise so far' in over({1: [900, 400, 200, 190, 195, 205]}, 50000).numbers
+
+
 def test_noise_of_the_lowest_point_is_not_over_fitting():
     assert over({1: [400, 250, 200, 120, 201, 199]}).verdict == CONTRADICTED
 
