@@ -63,22 +63,28 @@ def measure(job, T, seed, folder, jobs=1):
     settings = evaluation.Settings(T, 1, seed, 'adaptive', None, None, None,
                                    adaptive.Rule(adaptive.ERROR, adaptive.MINIMUM))
     for placement, sampling in variants(job.sampling).items():
-        moved = job._replace(sampling=sampling)
+        # under a name of its own: to tools/record.py it is not the paper's net
+        moved = job._replace(name='%s, %s' % (job.name.split('/')[-1], placement), sampling=sampling)
         place = os.path.join(folder, placement.replace(' ', '_'))
-        yield row(placement, evaluation.run(moved, evaluation.prepare(moved, settings), place, jobs), place)
+        yield row(job.name, placement, evaluation.run(moved, evaluation.prepare(moved, settings), place, jobs), place)
 
 
-def row(placement, result, folder):
+def row(net, placement, result, folder):
     """The row of one variant, from its stored evaluation."""
     about, mc = result['config'], result['mc']['probs']
     test = mc['mcnemar']
     return OrderedDict([
-        ('net', about['net']), ('placement', placement), ('T', about['T']), ('n', about['count']),
+        ('net', net), ('placement', placement), ('T', about['T']), ('n', about['count']),
         ('mc_seed', about['seed']), ('passes', result['adaptive']['passes'][0]['mean']),
         ('standard_errors', _count(result['standard']['error'], about)), ('errors', _count(mc['mean'], about)),
         ('only_standard_right', test['only_standard_right']), ('only_mc_right', test['only_mc_right']),
         ('config', runs.identity(about)[:8]),
-        ('commit', (runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}).get('commit', '')[:10])])
+        ('commit', _commit(runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}))])
+
+
+def _commit(provenance):
+    """As the other tables have it; None where the project is no checkout."""
+    return provenance.get('commit') and provenance['commit'][:10]
 
 
 def _count(percent, about):

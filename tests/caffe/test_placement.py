@@ -105,6 +105,7 @@ def test_the_rows_are_those_of_adaptive_evaluations(place, tool):
     plain = tool('mc_eval.py', *what + ('--adaptive', '--repeats', 1, '--out', place / 'plain'))
     assert plain.returncode == 0, plain.stderr
     mine, theirs = [json.loads((place / name / 'result.json').read_text()) for name in ('moved/as_it_is', 'plain')]
+    assert (mine['config'].pop('net'), theirs['config'].pop('net')) == ('lenet_all, as it is', 'mnist/lenet_all')
     assert mine == theirs
     assert 'MC %5.2f%%' % theirs['mc']['probs']['mean'] in lines[0]
     assert tool('placement.py', *what + ('--out', place / 'moved')).stdout == result.stdout  # from what is stored
@@ -121,6 +122,25 @@ def test_a_row_counts_what_the_evaluation_predicts(place):
         assert (row['only_standard_right'], row['only_mc_right']) == ((wrong & ~standard).sum(), (standard & ~wrong).sum())
         assert set(row) == set(results.TABLES['placement'].columns)
     assert len({row['config'] for row in rows}) == 4
+
+
+@pytest.mark.parametrize('stored, commit', [({'commit': '0123456789abcdef'}, '0123456789'), ({'commit': None}, None),
+                                            ({}, None)])
+def test_the_commit_of_a_row_where_there_is_one(place, stored, commit):
+    job = jobs.of_paper('lenet_all', weights=str(place / 'w.caffemodel'), data=str(place / 'digits.npz'))
+    next(placement.measure(job, 20, 3, str(place / 'commit')))
+    (place / 'commit' / 'as_it_is' / 'provenance.json').write_text(json.dumps(stored))
+    assert next(placement.measure(job, 20, 3, str(place / 'commit')))['commit'] == commit
+
+
+def test_recorded_with_all_other_evaluations_they_are_nets_of_their_own(place, tool):
+    job = jobs.of_paper('lenet_all', weights=str(place / 'w.caffemodel'), data=str(place / 'digits.npz'))
+    list(placement.measure(job, 20, 3, str(place / 'runs' / 'mc' / 'placement')))
+    result = tool('record.py', place / 'runs', '--results', place / 'results')
+    assert result.returncode == 0, result.stderr
+    rows = results.read(str(place / 'results'), 'evaluations')
+    assert {(row['dataset'], row['net']) for row in rows} == {
+        ('own', 'lenet_all, ' + name) for name in ('as it is', 'dropC1 alone', 'dropC2 alone', 'drop1 alone')}
 
 
 def test_refusals(place, tool):
