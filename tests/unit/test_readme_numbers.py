@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from analysishelp import ROOT  # noqa: E402  (makes analysis/ importable)
 
 import bench_chart
+import claims
 import common
 from bcnn import results
 
@@ -46,11 +47,33 @@ def test_headline_table(start, dataset, net):
     assert '(%s repetition' % words[len(mc)] in cells[3]
 
 
-def test_headline_table_without_dropout():
-    line = next(line for line in readme().splitlines() if line.startswith('| lenet-none, MNIST'))
-    last = common.curve(common.load(RESULTS), 'mnist', 'lenet_none', 'standard').iloc[-1]
-    assert line.split('|')[1].strip() == 'lenet-none, MNIST, %s iterations of 10,000,000' % common.count(last['iteration'])
-    assert line.split('|')[2].strip() == '%.2f' % last['error']
+@pytest.mark.parametrize('start, dataset, net', [
+    ('lenet-none, MNIST, ', 'mnist', 'lenet_none'), ('lenet-all, 1/32 of MNIST, ', 'mnist_32', 'lenet_all'),
+    ('lenet-ip, 1/32 of MNIST, ', 'mnist_32', 'lenet_ip')])
+def test_headline_rows_of_curves(start, dataset, net):
+    tables = common.load(RESULTS)
+    cells = next([cell.strip() for cell in line.split('|')] for line in readme().splitlines() if line.startswith('| ' + start))
+    last = common.curve(tables, dataset, net, 'standard').iloc[-1]
+    full = common.paper.schedule(common.paper.experiment_of(dataset, net), dataset, net)
+    assert cells[1].startswith('%s%s iterations of %s' % (start, common.count(last['iteration']), common.count(full)))
+    assert cells[2] == '%.2f' % last['error']
+    if net == 'lenet_none':
+        assert cells[3] == ''
+    else:
+        mc = common.curve(tables, dataset, net, 'mc').iloc[-1]
+        assert cells[3] == '%.2f (one measurement)' % mc['error'] and cells[1].endswith(', T=%d' % mc['T'])
+
+
+def test_the_rises_of_figure_3():
+    tables, text = common.load(RESULTS), ' '.join(readme().split())
+    rises = []
+    for net, method in (('lenet_ip', 'standard'), ('lenet_all', 'mc')):
+        mean = common.over_seeds(common.curve(tables, 'mnist_32', net, method, T=10))['mean']
+        rises.append(mean.iloc[-1] - mean.min())
+    assert 'ends %.2f points above its lowest error, lenet-all with MC dropout %.2f,' % tuple(rises) in text
+    known = {claim.key: claim for claim in claims.check(tables)}
+    for net in ('lenet_ip', 'lenet_all'):  # "both within the noise"
+        assert known['fig3-mnist_32-%s-over-fits' % net].verdict == claims.UNKNOWN
 
 
 def test_what_adaptive_and_antithetic_sampling_give():
