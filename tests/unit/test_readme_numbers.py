@@ -88,6 +88,12 @@ def test_what_adaptive_and_antithetic_sampling_give():
     assert '%.1f to %.1f times less variance' % (min(gains), max(gains)) in text
 
 
+def test_where_dropout_samples():
+    nin = {row['placement']: 100.0 * row['errors'] / row['n'] for row in results.read(RESULTS, 'placement')}
+    assert ('MC error %.2f%% as it is, %.2f%% before pooling, %.2f%% with the first layer alone, %.2f%% with the second.' % tuple(
+        nin[name] for name in ('as it is', 'before pooling', 'drop3 alone', 'drop6 alone'))) in ' '.join(readme().split())
+
+
 def test_speeds():
     bench = {(row['part'], row['subject'], row['T'], row['way']): row['value'] for row in results.read(RESULTS, 'bench')}
     passes = [bench['MC', net, 100, 'stream'] / 1000 for net in NETS]
