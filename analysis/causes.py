@@ -41,7 +41,7 @@ def verdict(line):
         return words + '; one repetition tells nothing of the spread here.'
     half = welch(line['std'], line['repetitions'], published.std, common.paper.REPETITIONS)
     return words + ', with a 95%% interval of +- %.2f from the repetitions of both: %s.' % (
-        half, 'the masks alone explain it' if abs(gap) <= half else 'more than the masks explain')
+        half, 'the masks alone can explain it' if abs(gap) <= half else 'more than the masks can explain')
 
 
 def welch(std, n, other_std, other_n):

@@ -33,8 +33,8 @@ def nin(*finals):
 
 
 @pytest.mark.parametrize('finals, words', [
-    ((1030,), 'one repetition tells nothing'), ((1027, 1034, 1029), 'the masks alone explain it'),
-    ((1041, 1042, 1041, 1042, 1042), 'more than the masks explain')])
+    ((1030,), 'one repetition tells nothing'), ((1027, 1034, 1029), 'the masks alone can explain it'),
+    ((1041, 1042, 1041, 1042, 1042), 'more than the masks can explain')])
 def test_the_words(finals, words):
     group, = common.evaluations(nin(*finals).tables(), 'cifar10', 'nin')
     said = causes.verdict(table1.measured(group))
