@@ -75,4 +75,4 @@ def rows(tables, group, line):
 
 def _cells(mean, std):
     """The error with its spread, and how far it is from the paper's mean."""
-    return ['%.2f' % mean + ('' if std is None else ' +- %.2f' % std), '%+.2f' % (mean - common.paper.PUBLISHED[NET].mc)]
+    return [common.spread(mean, std), '%+.2f' % (mean - common.paper.PUBLISHED[NET].mc)]

@@ -172,6 +172,11 @@ def count(number):
     return '{:,}'.format(int(number))
 
 
+def spread(mean, std):
+    """'1.23 +- 0.04', without the second where it is not known."""
+    return '%.2f' % mean + ('' if std is None or std != std else ' +- %.2f' % std)
+
+
 def percent(part):
     """'1%', '0.02%': a share for people."""
     return '%s%%' % ('%.2g' % (100.0 * part) if part < 0.1 else '%.0f' % (100.0 * part))

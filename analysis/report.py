@@ -182,8 +182,10 @@ def _evaluations_left(tables):
     """Rows for the repetitions of Table 1 that are missing: with all passes, on all images, of fully trained weights."""
     rows = []
     for run in common.paper.find('table1'):
-        done = max([0] + [table1.measured(group)['repetitions'] for group in common.evaluations(tables, run.dataset, run.net)
-                          if not [mark for mark in fig4.shorter(group) if 'repetitions' not in mark]])
+        lines = [table1.measured(group) for group in common.evaluations(tables, run.dataset, run.net)
+                 if common.share(group.iloc[0]) >= 1]
+        done = max([0] + [line['repetitions'] for line in lines
+                          if line['n'] >= common.paper.TEST_IMAGES and line['T'] >= run.T])
         found = common.where(tables['bench'], part='MC', subject='%s/%s' % (run.dataset, run.net), T=run.T,
                              way='stream')['value'].dropna()
         seconds = found.iloc[0] / 1e6 * run.T * common.paper.TEST_IMAGES if len(found) else None

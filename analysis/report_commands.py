@@ -2,6 +2,8 @@
 
 import common
 
+NIN_WEIGHTS = ' --weights data/nin_weights/cifar10_nin.caffemodel'
+
 
 def commands(tables, experiment):
     """The commands that made an experiment's rows; the paper's full runs where there are none."""
@@ -52,10 +54,11 @@ def placement_commands(tables):
     """tools/placement.py for the nets whose dropout was moved."""
     lines = []
     for (net, T, n, seed), _ in tables['placement'].groupby(['net', 'T', 'n', 'mc_seed']):
-        weights = ' --weights data/nin_weights/cifar10_nin.caffemodel' if net == 'cifar10/nin' else ''
+        dataset, name = net.split('/')
+        weights = NIN_WEIGHTS if name == 'nin' else ''
         part = ' --limit %d' % n if n < common.paper.TEST_IMAGES else ''
-        lines.append('python tools/placement.py --net %s%s --T %d --seed %d%s --record'
-                     % (net.split('/')[1], weights, T, seed, part))
+        lines.append('python tools/placement.py --net %s --dataset %s%s --T %d --seed %d%s --record'
+                     % (name, dataset, weights, T, seed, part))
     return lines
 
 
@@ -70,7 +73,7 @@ def _evaluation_command(net, dataset, group):
     row, mc = group.iloc[0], common.where(group, method='mc', average='probs')
     line = 'python tools/mc_eval.py --net %s --dataset %s --T %d --repeats %d' % (net, dataset, mc['T'].max(), len(mc))
     if row['weights'] == 'published':
-        line += ' --weights data/nin_weights/cifar10_nin.caffemodel'
+        line += NIN_WEIGHTS
     elif row['weights'] == 'trained':
         line += ' --training-seed %d' % row['seed']
     if row['mc_seed'] != 1:

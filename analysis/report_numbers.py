@@ -13,15 +13,6 @@ import uncertain_images
 
 # --- tables ------------------------------------------------------------------------------------
 
-def spread(values):
-    """'1.23 +- 0.04', without the second for one value."""
-    values = list(values)
-    mean = sum(values) / len(values)
-    if len(values) < 2:
-        return '%.2f' % mean
-    return '%.2f +- %.2f' % (mean, common.pd.Series(values).std(ddof=1))
-
-
 def _fig2_numbers(tables):
     rows = []
     for dataset, net, method in fig2.RUNS:
@@ -29,7 +20,8 @@ def _fig2_numbers(tables):
         head = [common.paper.title(dataset), common.curve_name(net, method)]
         if len(curve):
             last = common.where(curve, iteration=common.over_seeds(curve)['iteration'].max())
-            rows.append(head + [spread(last['error']), common.count(last['iteration'].iloc[0]), '%d' % len(last),
+            rows.append(head + [common.spread(last['error'].mean(), last['error'].std(ddof=1)),
+                                common.count(last['iteration'].iloc[0]), '%d' % len(last),
                                 common.count(last['n'].iloc[0]),
                                 '%d' % last['T'].iloc[0] if method == 'mc' else u'\u2013',
                                 _paper_length('fig2', dataset, net)])
@@ -102,7 +94,7 @@ def _fig4_numbers(tables):
     rows = []
     for net in reversed(common.paper.TABLE1):
         chosen, known = fig4.chosen_of(tables, 'cifar10', net), common.paper.PUBLISHED[net]
-        paper_says = '%.2f +- %.2f' % (known.mc, known.std)
+        paper_says = common.spread(known.mc, known.std)
         if not chosen:
             rows.append([common.paper.title(net)] + ['not run'] + [u'\u2013'] * 5
                         + ['%.2f' % known.standard, paper_says])
@@ -119,7 +111,7 @@ def _at(one):
     """The error after some passes, with its spread where there are repetitions."""
     if not len(one):
         return u'\u2013'
-    return '%.2f' % one['mean'].iloc[0] + (' +- %.2f' % one['std'].iloc[0] if one['count'].iloc[0] > 1 else '')
+    return common.spread(one['mean'].iloc[0], one['std'].iloc[0] if one['count'].iloc[0] > 1 else None)
 
 
 def quality(tables, dataset, net):

@@ -45,6 +45,7 @@ LARGEST = 500
 
 # error: the probability of deciding on another class. minimum: of passes an image.
 Rule = namedtuple('Rule', 'error minimum')
+Rule.__new__.__defaults__ = (ERROR, MINIMUM)
 
 
 class Race:

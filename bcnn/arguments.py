@@ -5,6 +5,7 @@ import sys
 from .errors import UserError
 
 MOST = (1 << 31) - 1  # what Caffe's and protobuf's whole numbers hold
+COUNTS = ('T', 'batch', 'crops', 'jobs', 'repeats', 'rounds', 'seeds', 'snapshot_every', 'threads')
 
 
 def check(args):
@@ -15,5 +16,7 @@ def check(args):
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if isinstance(one, int) and abs(one) > MOST:
                 raise UserError('--%s %d: it must be below %d' % (name.replace('_', '-'), one, MOST + 1))
+            if isinstance(one, int) and one < 1 and name in COUNTS:
+                raise UserError('--%s is %d: it must be 1 or more' % (name.replace('_', '-'), one))
             if isinstance(one, str) and '\0' in one:
                 raise UserError('--%s %r: a zero byte in it' % (name.replace('_', '-'), one))

@@ -248,8 +248,6 @@ def choose(measures, pattern):
 
 def run(rounds, quick=False, only=None, by='wall'):
     """The Rows of the whole table, or of a part of it."""
-    if rounds < 1:
-        raise UserError('--rounds is %d: it must be 1 or more' % rounds)
     with tempfile.TemporaryDirectory() as folder, peers.Peer() as peer:
         chosen = all_measures(QUICK if quick else FULL, peer, folder)
         chosen = choose(chosen, only) if only else chosen

@@ -17,8 +17,6 @@ def evaluate(args):
     rule = rule_of(args)
     settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed, mode_of(args), args.batch,
                                    args.crops, args.gpu, rule)
-    if args.jobs < 1:
-        raise UserError('--jobs is %d: it must be 1 or more' % args.jobs)
     engine.require_device(args.gpu)
     settings = evaluation.prepare(job, settings)
     folder = args.out or os.path.join(runs.evaluations(job.weights, job.name), evaluation.key(job, settings))
@@ -43,7 +41,7 @@ def rule_of(args):
         if args.adaptive_error is not None:
             raise UserError('--adaptive-error says nothing without --adaptive or --adaptive-check')
         return None
-    return adaptive.Rule(adaptive.ERROR if args.adaptive_error is None else args.adaptive_error, adaptive.MINIMUM)
+    return adaptive.Rule() if args.adaptive_error is None else adaptive.Rule(args.adaptive_error)
 
 
 def shape_of(text):

@@ -12,7 +12,6 @@ from collections import namedtuple
 from statistics import median
 
 from . import bench, engine, nets, progress, runs, tables
-from .errors import UserError
 
 ROUNDS = 3
 BATCH = 100
@@ -37,8 +36,6 @@ def points(how):
 
 def run(rounds, quick=False):
     """The Growths of all points, a round of all of them at a time."""
-    if rounds < 1:
-        raise UserError('--rounds is %d: it must be 1 or more' % rounds)
     chosen = points(QUICK if quick else FULL)
     found = {point: [] for point in chosen}
     with tempfile.TemporaryDirectory() as folder:

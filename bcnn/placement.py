@@ -4,11 +4,11 @@ The variants are made of a net's MC message, so that its weights load as they ar
 all. Sampled with adaptive T: the predictions are those of T passes, at a fraction of the time.
 """
 
+import copy
 import os
 from collections import OrderedDict
 
 from . import adaptive, evaluation, prototxt, runs
-from .engine import caffe_pb2
 from .errors import UserError
 
 AS_IT_IS = 'as it is'
@@ -29,39 +29,33 @@ def variants(net):
 
 def before_pooling(net):
     """The net in which a dropout layer that reads a pooling layer changes places with it."""
-    layers = [caffe_pb2.LayerParameter.FromString(layer.SerializeToString()) for layer in net.layer]
-    makers = {layer.top[0]: k for k, layer in enumerate(layers) if layer.type == 'Pooling'}
-    for k, drop in enumerate(layers):
-        if prototxt.samples_at_test(drop) and drop.bottom[0] in makers:
-            pool = layers[makers[drop.bottom[0]]]
-            if sum(pool.top[0] in layer.bottom for layer in layers) > 1:
-                continue  # somebody else reads the pooled maps without dropout
-            for layer in layers[k + 1:]:
+    net = copy.deepcopy(net)
+    pools = {layer.top[0]: layer for layer in net.layer if layer.type == 'Pooling'}
+    for k, drop in enumerate(net.layer):
+        pool = pools.get(drop.bottom[0]) if prototxt.samples_at_test(drop) else None
+        # not where somebody else reads the pooled maps without dropout
+        if pool is not None and sum(pool.top[0] in layer.bottom for layer in net.layer) == 1:
+            for layer in net.layer[k + 1:]:
                 layer.bottom[:] = [pool.top[0] if blob == drop.top[0] else blob for blob in layer.bottom]
             drop.bottom[0], pool.bottom[0] = pool.bottom[0], drop.top[0]
-            layers[k], layers[makers[pool.top[0]]] = pool, drop
-    return _net(net.name, layers)
+            before = copy.deepcopy(pool)
+            pool.CopyFrom(drop)
+            drop.CopyFrom(before)
+    return net
 
 
 def alone(net, name):
     """The net in which only this dropout layer samples."""
-    layers = [caffe_pb2.LayerParameter.FromString(layer.SerializeToString()) for layer in net.layer]
-    for layer in layers:
+    net = copy.deepcopy(net)
+    for layer in net.layer:
         if prototxt.samples_at_test(layer) and layer.name != name:
             layer.ClearField('phase')
-    return _net(net.name, layers)
-
-
-def _net(name, layers):
-    net = caffe_pb2.NetParameter(name=name)
-    net.layer.extend(layers)
     return net
 
 
 def measure(job, T, seed, folder, jobs=1):
     """A row of the table `placement` for each variant, as it is done; evaluations are stored below `folder`."""
-    settings = evaluation.Settings(T, 1, seed, 'adaptive', None, None, None,
-                                   adaptive.Rule(adaptive.ERROR, adaptive.MINIMUM))
+    settings = evaluation.Settings(T, 1, seed, 'adaptive', None, None, None, adaptive.Rule())
     for placement, sampling in variants(job.sampling).items():
         # under a name of its own: to tools/record.py it is not the paper's net
         moved = job._replace(name='%s, %s' % (job.name.split('/')[-1], placement), sampling=sampling)
@@ -76,19 +70,10 @@ def row(net, placement, result, folder):
     return OrderedDict([
         ('net', net), ('placement', placement), ('T', about['T']), ('n', about['count']),
         ('mc_seed', about['seed']), ('passes', result['adaptive']['passes'][0]['mean']),
-        ('standard_errors', _count(result['standard']['error'], about)), ('errors', _count(mc['mean'], about)),
+        ('standard_errors', result['standard']['errors']), ('errors', mc['summary']['errors']),
         ('only_standard_right', test['only_standard_right']), ('only_mc_right', test['only_mc_right']),
         ('config', runs.identity(about)[:8]),
-        ('commit', _commit(runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}))])
-
-
-def _commit(provenance):
-    """As the other tables have it; None where the project is no checkout."""
-    return provenance.get('commit') and provenance['commit'][:10]
-
-
-def _count(percent, about):
-    return int(round(percent * about['count'] / 100.0))
+        ('commit', runs.short_commit(runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}))])
 
 
 def line(row):

@@ -50,8 +50,6 @@ def load(profile='quick', only=None, seeds=1, dataset=None):
     in the place of mnist.
     """
     name, found = _find(profile)
-    if seeds < 1:
-        raise UserError('--seeds is %d: it must be 1 or more' % seeds)
     folder = os.path.join(RUNS, name)
     jobs = OrderedDict()
     for run, shorter in _chosen(name, found, dataset):

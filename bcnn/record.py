@@ -93,7 +93,7 @@ def _provenance(folder, config, options):
     about = runs.read_json(os.path.join(folder, runs.PROVENANCE)) or {}
     return OrderedDict([
         ('config', runs.identity(config)[:8]), ('caffe', about.get('caffe')), ('device', config.get('device')),
-        ('commit', (about.get('commit') or '')[:10] or None), ('profile', about.get('profile') or options.profile)])
+        ('commit', runs.short_commit(about)), ('profile', about.get('profile') or options.profile)])
 
 
 def provenance_row(folder, config, kind, dataset, net):

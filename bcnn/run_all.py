@@ -20,8 +20,6 @@ def command(args):
     if args.list:
         print('\n'.join(listing(what)))
         return 0
-    if args.jobs is not None and args.jobs < 1:
-        raise UserError('--jobs is %d: it must be 1 or more' % args.jobs)
     gpus = _gpus(args)
     words(what, args, gpus)  # refuses what cannot be, before anything is begun
     os.makedirs(what.folder, exist_ok=True)

@@ -213,6 +213,11 @@ def provenance(about):
     return dict(kept, commit=commit, modified=modified)
 
 
+def short_commit(about):
+    """Ten digits of a provenance's commit, as the tables have it; None where the project was no checkout."""
+    return (about.get('commit') or '')[:10] or None
+
+
 def _git(*words):
     """What a git command says of this project; '' where there is no git, or it fails."""
     if not os.path.exists(os.path.join(ROOT, '.git')):

@@ -246,8 +246,6 @@ def _write_done(settings, folder):
 
 def command(args):
     """The exit code of what tools/train.py was asked for."""
-    if args.threads is not None and args.threads < 1:
-        raise UserError('--threads is %d: it must be 1 or more' % args.threads)
     task = of_paper(args.net, args.dataset, args.fraction, args.data or sets.DATA, args.test_limit)
     cores = max(1, (os.cpu_count() or 1) // (args.threads or 1))
     settings = Settings(args.seed, iterations(args.iters, task), args.eval_points,

@@ -27,9 +27,6 @@ def make_parser():
 
 def run(args):
     from bcnn import jobs, placement, runs, tables
-    from bcnn.errors import UserError
-    if args.jobs < 1:
-        raise UserError('--jobs is %d: it must be 1 or more' % args.jobs)
     job = jobs.of_paper(args.net, args.dataset, args.weights, args.training_seed, args.data, args.limit)
     folder = args.out or os.path.join(runs.evaluations(job.weights, job.name), 'placement-T%d-seed%d' % (args.T, args.seed))
     rows = []

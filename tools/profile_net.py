@@ -18,9 +18,6 @@ def make_parser():
 
 def run(args):
     from bcnn import jobs, layertimes, tables
-    from bcnn.errors import UserError
-    if min(args.batch, args.rounds) < 1:
-        raise UserError('--batch and --rounds must be 1 or more')
     for net in [args.net] if args.net else ['lenet_ip', 'lenet_all', 'nin']:
         rows = layertimes.rows(net, args.dataset or jobs.default_dataset(net), args.batch, args.rounds)
         print('\n'.join(layertimes.lines(rows)))

@@ -63,4 +63,4 @@ def test_the_section_and_its_command():
     tables = whole_paper().tables()
     assert 'before pooling' in causes.section(tables)
     assert report_commands.commands(tables, 'table1')[0] == (
-        'python tools/placement.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel --T 100 --seed 1 --record')
+        'python tools/placement.py --net nin --dataset cifar10 --weights data/nin_weights/cifar10_nin.caffemodel --T 100 --seed 1 --record')

@@ -1,5 +1,6 @@
 """The launcher and tools/python: any python3, any place, arguments and exit codes unchanged."""
 
+import argparse
 import json
 import os
 import shutil
@@ -8,6 +9,9 @@ import subprocess
 import sys
 
 import pytest
+
+from bcnn import arguments
+from bcnn.errors import UserError
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -137,3 +141,16 @@ def test_output_into_a_closed_pipe_is_no_error_message(place):
     result = subprocess.run('"%s" "%s" | true' % (place / 'plain' / 'python3', place / 'tools' / 'probe.py'), shell=True,
                             env=environment, stderr=subprocess.PIPE, universal_newlines=True, timeout=60)
     assert 'Traceback' not in result.stderr
+
+
+@pytest.mark.parametrize('name', arguments.COUNTS)
+def test_a_count_of_nothing_is_refused_before_anything_begins(name):
+    for value in (1, None):
+        arguments.check(argparse.Namespace(**{name: value}))
+    for value in (0, -3):
+        with pytest.raises(UserError, match='--%s is %d: it must be 1 or more' % (name.replace('_', '-'), value)):
+            arguments.check(argparse.Namespace(**{name: value}))
+
+
+def test_a_seed_may_be_nothing():
+    arguments.check(argparse.Namespace(seed=0, gpu=0, record=False))
