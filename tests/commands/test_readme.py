@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -23,6 +24,7 @@ from conftest import ROOT
 README = os.path.join(ROOT, 'README.md')
 ELSEWHERE = ('docker', 'conda', 'cluster')
 ITSELF = 'tools/test.sh'  # runs this test
+BENCH = 'python tools/bench.py --quick'  # a minute, and test_bench_command.py types the same
 
 
 def blocks():
@@ -50,6 +52,7 @@ def executed():
 def test_the_readme_has_no_other_kinds_of_blocks_and_no_indented_commands():
     assert {kind for _, kind, _ in blocks()} <= {''} | set(ELSEWHERE)
     assert len(executed()) > 20
+    assert {ITSELF, BENCH} <= {command for _, command in executed()}
     indented = [line for line in open(README, encoding='utf-8') if re.match(r'    (python|tools/|docker|conda)', line)]
     assert not indented
 
@@ -132,13 +135,15 @@ PREFIX = os.environ.get('CAFFE_PREFIX') or os.path.join(ROOT, '.caffe')
 def test_every_command_works_as_typed(tmp_path):
     project = make_project(tmp_path)
     environment = dict(os.environ, PATH='%s:%s' % (project / 'bin', os.environ['PATH']))
-    todo = [(section, command) for section, command in executed() if command != ITSELF]
+    todo = [(section, command) for section, command in executed() if command not in (ITSELF, BENCH)]
     # the data first, for real; then everything else on small data
     order = [one for one in todo if one[0] == 'The data'] + [None] + [one for one in todo if one[0] != 'The data']
     for one in order:
         if one is None:
             use_small_data(project)
             continue
+        began = time.time()
         said = subprocess.run(one[1], shell=True, cwd=str(project), env=environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, timeout=900)
+        print('%6.1f s  %s' % (time.time() - began, one[1]))  # pytest -s: where the minutes of this test go
         assert said.returncode == 0, '%s\n%s' % (one[1], said.stdout[-2000:])
