@@ -25,10 +25,10 @@ def section(tables):
         page.text(verdict(line)), page.table(HEADS, rows(tables, chosen[0], line), left=2), page.text(NOTES))
 
 
-NOTES = ('Preprocessing and weights: other channel orders, axes or whitening change the Standard error by whole percents, '
-         'so an equal Standard error leaves no room for them. The version of Caffe: dropout computes the same in all, '
-         'from another random stream, which is what repetitions with other masks show. Moved or single dropout '
-         'layers were sampled with adaptive T (tools/placement.py).')
+NOTES = ('Preprocessing and weights: other channel orders, axes or whitening change the Standard error by whole '
+         'percents, so an equal Standard error leaves no room for them. The version of Caffe: dropout computes the '
+         'same in all, from another random stream, which is what repetitions with other masks show. Moved or single '
+         'dropout layers were sampled with adaptive T (tools/placement.py).')
 
 
 def verdict(line):
@@ -57,15 +57,17 @@ def welch(std, n, other_std, other_n):
 
 def rows(tables, group, line):
     """The table's rows as text."""
-    found = [['the masks', 'other masks: %d repetition%s' % (line['repetitions'], 's' if line['repetitions'] > 1 else '')]
+    n = line['repetitions']
+    found = [['the masks', 'other masks: %d repetition%s' % (n, 's' if n > 1 else '')]
              + _cells(line['mc'], line['std']),
-             ['what is averaged', 'scores in the place of probabilities'] + _cells(line['mc_scores'], line['std_scores'])]
+             ['what is averaged', 'scores in the place of probabilities']
+             + _cells(line['mc_scores'], line['std_scores'])]
     curve = fig4.passes(tables, group)
     for t in (20, 50):
         at = common.where(curve, t=t)
         if len(at) and t < line['T']:
             found.append(['passes', 'T = %d in the place of %d' % (t, line['T'])]
-                         + _cells(at['mean'].iloc[0], at['std'].iloc[0] if line['repetitions'] > 1 else None))
+                         + _cells(at['mean'].iloc[0], at['std'].iloc[0] if n > 1 else None))
     for _, row in common.where(tables['placement'], net='cifar10/' + NET).iterrows():
         place = {'as it is': 'as it is, with adaptive T'}.get(row['placement'], row['placement'])
         part = '' if row['n'] == common.paper.TEST_IMAGES else ' (%s images)' % common.count(row['n'])

@@ -219,11 +219,12 @@ def improves(tables, net):
     decided = abs(gap) > (line['std'] or 0.0) and beyond_images(line)
     verdict = VERDICTS[0 if not decided else 1 if gap > 0 else -1]
     published = common.paper.PUBLISHED[net]
-    numbers = ('Standard %.2f%%, MC %s%% (paper %.2f and %s); T = %d, %d repetition%s, %s images, McNemar p = %.2g%s' % (
+    words = 'Standard %.2f%%, MC %s%% (paper %.2f and %s); T = %d, %d repetition%s, %s images, McNemar p = %.2g%s'
+    numbers = words % (
         line['standard'], common.spread(line['mc'], line['std']), published.standard,
         common.spread(published.mc, published.std), line['T'], line['repetitions'],
         '' if line['repetitions'] == 1 else 's', common.count(line['n']), line['mcnemar_p'],
-        '' if line['mcnemar_p'] < 0.05 else ': the difference is within what other test images could change'))
+        '' if line['mcnemar_p'] < 0.05 else ': the difference is within what other test images could change')
     return _evaluated(Claim(key, 'table1', statement, verdict, numbers, ''), group)
 
 

@@ -162,7 +162,8 @@ def not_run(tables):
                       left=2) if rows else '<p>All runs are as long as the paper\'s.</p>'
     machine = sorted(set(tables['bench']['machine']))
     how = ('from the steps and passes that <code>tools/bench.py --record</code> measured on one core (%s)'
-           % page.text(', '.join(machine)) if machine else 'once <code>tools/bench.py --record</code> has measured them')
+           % page.text(', '.join(machine)) if machine else
+           'once <code>tools/bench.py --record</code> has measured them')
     return ('<section id="not-run"><h2>What was not run, and what it would cost</h2><p>Time of training and of the '
             'repeated MC evaluations, %s. Runs of the same net and data share their training. No GPU was at hand to '
             'measure on.</p>%s</section>' % (how, body))
@@ -179,7 +180,7 @@ def _trainings_left(tables):
 
 
 def _evaluations_left(tables):
-    """Rows for the repetitions of Table 1 that are missing: with all passes, on all images, of fully trained weights."""
+    """Rows for the repetitions of Table 1 that are missing: all passes, on all images, with fully trained weights."""
     rows = []
     for run in common.paper.find('table1'):
         lines = [table1.measured(group) for group in common.evaluations(tables, run.dataset, run.net)

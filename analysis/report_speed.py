@@ -25,9 +25,9 @@ def section(tables, pictures):
     return ('<section id="speed"><h2>How fast</h2><p>Everything was measured in one run, in interleaved rounds, with '
             'one thread each; values are medians. <em>Times</em>: how many times as long as this project\'s way. The '
             'last two columns: the arithmetic done and the bytes moved between layers, as shares of the machine\'s own '
-            'rate of matrix products and of copying memory. Peers compute the same: their Standard probabilities were checked '
-            'to agree to 0.0001, and their passes to have the same means and variances.</p>%s%s<h3>How to make it '
-            'again</h3>%s</section>'
+            'rate of matrix products and of copying memory. Peers compute the same: their Standard probabilities were '
+            'checked to agree to 0.0001, and their passes to have the same means and variances.</p>%s%s<h3>How to '
+            'make it again</h3>%s</section>'
             % ('<p class="small">%s</p>' % page.text('; '.join(machines)) if machines else '', '\n'.join(body),
                page.code(['python tools/bench.py --peers    # once', 'python tools/bench.py --record',
                           'python tools/bench.py --growth --record'])))

@@ -31,4 +31,5 @@ def rows(table):
 
 
 def _row(title, part):
-    return [title] + ['{:,}'.format(int(part[name].sum())) for name in COUNTS] + ['%.2f' % (part['seconds'].sum() / 3600)]
+    counts = ['{:,}'.format(int(part[name].sum())) for name in COUNTS]
+    return [title] + counts + ['%.2f' % (part['seconds'].sum() / 3600)]

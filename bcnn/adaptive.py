@@ -191,7 +191,7 @@ def kept_blobs(net, first):
 # --- what they add up to ------------------------------------------------------------------------
 
 class Sums(mc.Sums):
-    """Running sums over as many passes as each image gets. Errors after t passes: of those decided before, as decided."""
+    """Running sums over as many passes as each image gets. Errors after t passes: of those decided, as decided."""
 
     def __init__(self, labels, classes, T):
         mc.Sums.__init__(self, labels, classes, moments=True)

@@ -24,7 +24,7 @@ def dropouts(message):
     found = [layer for layer in message.layer if layer.type == 'Dropout']
     for layer in found:
         if layer.dropout_param.dropout_ratio != 0.5:
-            raise UserError('layer %r drops a share of %g: only at 0.5 is the complement of a mask as likely as the mask'
+            raise UserError('layer %r drops a share of %g: only at 0.5 is the complement of a mask as likely as it is'
                             % (layer.name, layer.dropout_param.dropout_ratio))
     return found
 
@@ -126,7 +126,7 @@ def ratio(above, below):
 
 
 def _cost(job, net, how, batch, rounds=5):
-    """How many times longer a pass with masks from numpy takes than one with Caffe's own: median of interleaved rounds."""
+    """How many times longer a pass takes with masks from numpy than with Caffe's own: median of interleaved rounds."""
     stock = engine.load_net(job.sampling, job.weights, extra_weights=job.extra_weights)
     own, rng = mc.plan(job.sampling, stock), np.random.RandomState(0)
     pixels = job.source.read(0, min(batch, job.count))[0]

@@ -84,11 +84,12 @@ def after_first(cost, n):
 
 
 def resources(command, env=None):
-    """(Spent, kilobytes of the largest process) of a command with its children; one that fails is refused in its words."""
+    """(Spent, kilobytes of the largest process) of a command and its children; a failure is refused in its words."""
     with tempfile.TemporaryFile() as log:
         start = time.time()
         process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
-        _, process.returncode, used = os.wait4(process.pid, 0)  # ru_maxrss: of the process or the largest of its children
+        # ru_maxrss: of the process or the largest of its children
+        _, process.returncode, used = os.wait4(process.pid, 0)
         wall = time.time() - start
         if process.returncode:
             log.seek(0)

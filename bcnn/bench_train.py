@@ -86,9 +86,9 @@ class Task:
     def _driver(self, iterations, out):
         shutil.rmtree(out, ignore_errors=True)
         staged = '%d,1,1' % iterations if self.name.startswith('dsn') else str(iterations)
-        return bench.spent([sys.executable, os.path.join(runs.ROOT, 'tools', 'train.py'), '--net', self.name, '--dataset',
-                            self.dataset, '--cpu', '--iters', staged, '--eval-points', 'none', '--threads', '1',
-                            '--out', out])
+        return bench.spent([sys.executable, os.path.join(runs.ROOT, 'tools', 'train.py'), '--net', self.name,
+                            '--dataset', self.dataset, '--cpu', '--iters', staged, '--eval-points', 'none',
+                            '--threads', '1', '--out', out])
 
     def work(self):
         """(operations of the iterations, None): each product of a forward pass has two more going back, but for the

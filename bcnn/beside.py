@@ -47,8 +47,8 @@ def _row(result, images, k, theirs, digest):
         ours, full = images['decided'][k], ours
     row = OrderedDict([
         ('net', about['net']), ('T', about['T']), ('error', about['adaptive']['error']), ('n', about['count']),
-        ('mc_seed', about['seed']), ('repetition', k + 1), ('passes', found['mean']), ('percent', found['percent_of_T']),
-        ('median', found['median']), ('percentile_90', found['percentile_90']),
+        ('mc_seed', about['seed']), ('repetition', k + 1), ('passes', found['mean']),
+        ('percent', found['percent_of_T']), ('median', found['median']), ('percentile_90', found['percentile_90']),
         ('percentile_99', found['percentile_99']), ('all_T', found['all_T']), ('errors', _different(ours, labels)),
         ('different', _different(ours, full)), ('full_errors', _different(full, labels)),
         ('other_errors', _different(theirs, labels)), ('other_different', _different(ours, theirs)),
@@ -67,7 +67,8 @@ def lines(row):
         row['net'], row['n'], row['error'], row['passes'], row['percent'], row['T'], 100.0 * row['errors'] / row['n'])
     if row['different'] is not None:
         yield '  all %d passes of the same stream: error %.2f%%, %d of %d predictions differ, %.2f%% agree' % (
-            row['T'], 100.0 * row['full_errors'] / row['n'], row['different'], row['n'], 100 - 100.0 * row['different'] / row['n'])
+            row['T'], 100.0 * row['full_errors'] / row['n'], row['different'], row['n'],
+            100 - 100.0 * row['different'] / row['n'])
     if row['other_errors'] is not None:
         yield '  %d passes with other masks: error %.2f%%, %d of %d predictions differ, %.2f%% agree' % (
             row['T'], 100.0 * row['other_errors'] / row['n'], row['other_different'], row['n'],

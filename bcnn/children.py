@@ -212,7 +212,7 @@ _before = []  # the limits that a child had before its own
 
 
 def memory_limit():
-    """The bytes of memory that a child may have: BCNN_MEMORY, or all that the machine or container has; None for any."""
+    """The bytes of memory that a child may have: BCNN_MEMORY, or all of the machine or container; None for any."""
     text = os.environ.get(MEMORY, '').strip()
     if not text:
         return _machine_memory()

@@ -15,8 +15,8 @@ def evaluate(args):
     else:
         job = jobs.of_prototxt(args.prototxt, args.weights, args.data, shape_of(args.shape), args.output, **common)
     rule = rule_of(args)
-    settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed, mode_of(args), args.batch,
-                                   args.crops, args.gpu, rule)
+    settings = evaluation.Settings(100 if args.T is None else args.T, args.repeats, args.seed, mode_of(args),
+                                   args.batch, args.crops, args.gpu, rule)
     engine.require_device(args.gpu)
     settings = evaluation.prepare(job, settings)
     folder = args.out or os.path.join(runs.evaluations(job.weights, job.name), evaluation.key(job, settings))
@@ -92,8 +92,8 @@ def _passes(found, count, T):
                                         one['percentile_99'], one['all_T']))
         if 'check' in one:
             check = one['check']
-            yield ('so adaptive T would have it: %d of %d predictions differ from those after all %d passes (%.2f%% agree), '
-                   'error %.2f%%' % (check['different'], count, T, check['agreement'], check['error']))
+            yield ('so adaptive T would have it: %d of %d predictions differ from those after all %d passes '
+                   '(%.2f%% agree), error %.2f%%' % (check['different'], count, T, check['agreement'], check['error']))
     yield ('guaranteed for adaptive T: a prediction is that of all %d passes with a probability of at least %g%%'
            % (T, found['guaranteed_agreement']))
 

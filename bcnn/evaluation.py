@@ -1,8 +1,8 @@
 """An evaluation with MC dropout: blocks of images on several processes, stored as they finish, then one result.
 
 A block is a batch of images with all passes of one repetition (several batches where T is
-adaptive); its seed comes from (seed, repetition, block), so the numbers depend neither on how many processes work nor on what was
-interrupted. Folder of an evaluation:
+adaptive); its seed comes from (seed, repetition, block), so the numbers depend neither on how
+many processes work nor on what was interrupted. Folder of an evaluation:
 
     config.json   what is evaluated, on what, how; a folder with another config is refused
     blocks/       finished blocks; kept, so that more repetitions can be added later
@@ -80,7 +80,8 @@ def prepare(job, settings):
 def run(job, settings, folder, jobs=1):
     """The result of an evaluation, as a dictionary; everything is stored in `folder` on the way."""
     os.makedirs(os.path.join(folder, 'blocks'), exist_ok=True)
-    with files.lock(os.path.join(folder, runs.LOCK), lambda: progress.say('waiting for another process in %s' % folder)):
+    with files.lock(os.path.join(folder, runs.LOCK),
+                    lambda: progress.say('waiting for another process in %s' % folder)):
         for place in (folder, os.path.join(folder, 'blocks')):
             files.sweep_folder(place)
         _settle_config(job, settings, folder)
@@ -211,7 +212,7 @@ def block_path(folder, repetition, block):
 
 
 def blocks_of(about):
-    """The numbers of the blocks of an evaluation, from its config; a block is a batch of images where not said otherwise."""
+    """The numbers of the blocks of an evaluation, from its config; a block is one batch of images if not said."""
     return range(-(-about['count'] // about.get('block', about['batch'])))
 
 
@@ -346,7 +347,7 @@ def _gather(folder, repetition, blocks, T=None):
 
 
 def _repetitions(sums, average, plain):
-    """For one way of averaging: the figures of Table 1 and Figure 4 (errors after each pass), and repetition 1 in detail."""
+    """For one way of averaging: what Table 1 and Figure 4 need (errors after each pass), and repetition 1 in detail."""
     labels = plain['labels']
     curves = [100.0 * one['wrong_' + average] / len(labels) for one in sums]
     errors = [float(curve[-1]) for curve in curves]
@@ -451,7 +452,7 @@ def _check(one, labels):
 
 
 def _write_csv(path, stored):
-    """A line an image: label, Standard and MC prediction with confidence, uncertainty, standard errors (repetition 1)."""
+    """A line an image: label, Standard and MC prediction with confidence, uncertainty, its errors (repetition 1)."""
     columns = OrderedDict([('image', np.arange(len(stored['labels']))), ('label', stored['labels']),
                            ('standard', stored['standard_probs'].argmax(1)),
                            ('standard_p', stored['standard_probs'].max(1))])

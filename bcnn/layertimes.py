@@ -33,7 +33,7 @@ def rows(name, dataset, batch=100, rounds=7):
 
 
 def product(net, index):
-    """(a function that does only the matrix products of a layer's whole batch, its operations an image); (None, 0) of others."""
+    """(a function that does only the matrix products of a layer's whole batch, operations an image); else (None, 0)."""
     name = net._layer_names[index]
     if net.layers[index].type not in ('Convolution', 'InnerProduct'):
         return None, 0
@@ -61,7 +61,8 @@ def lines(found):
     """The table for people, of one net."""
     yield '%s, sampled part %.1f us an image and pass' % (
         found[0]['net'], sum(row['time'] for row in found if row['part'] == 'sampled'))
-    yield '%-12s %-13s %-8s %9s %7s %9s  %s' % ('layer', 'type', 'part', 'us', 'share', 'GFLOP/s', 'its matrix product alone')
+    yield '%-12s %-13s %-8s %9s %7s %9s  %s' % (
+        'layer', 'type', 'part', 'us', 'share', 'GFLOP/s', 'its matrix product alone')
     for row in found:
         yield '%-12s %-13s %-8s %9.2f %7s %9s  %s' % (
             row['layer'], row['type'], row['part'], row['time'], _cell(row['share'], '%.1f%%'),

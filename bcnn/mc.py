@@ -105,7 +105,8 @@ class Sums:
         if self.group > 1:
             self.held.append(np.column_stack([probs, entropy, best[:, None] == np.arange(probs.shape[1])]))
             if len(self.held) == self.group:
-                probs, entropy, votes = np.split(np.mean(self.held, axis=0), [-1 - probs.shape[1], -probs.shape[1]], axis=1)
+                classes = probs.shape[1]
+                probs, entropy, votes = np.split(np.mean(self.held, axis=0), [classes, classes + 1], axis=1)
                 self.vote_squares[images] += votes ** 2
                 self._add_squares(probs, entropy, images)
                 self.held = []

@@ -80,7 +80,7 @@ def variation_ratio(votes):
 
 
 def mean_errors(squares, means, n):
-    """The standard error of each mean of n independent values an image, from the sum of their squares; NaN for one value."""
+    """The standard error of each mean of n independent values an image, from the sum of squares; NaN for one value."""
     n = n[:, None].astype(np.float64)
     variance = np.maximum(squares / n - means ** 2, 0)  # rounding may leave less than nothing
     return np.sqrt(variance / np.where(n > 1, n - 1, np.nan))
@@ -90,9 +90,10 @@ def uncertainty_errors(moments, sums, entropies, n):
     """{measure: standard errors} of the entropy of the mean, the mean entropy and their difference.
 
     moments: sums over n passes (or means of groups of them) of the products of (probabilities,
-    entropy) with one another; sums, entropies: of these themselves. To first order (the delta method) the entropy of the mean moves with the mean of
-    -sum_c p_c log(mean p_c), so that each measure is the mean of a weighted sum of what was
-    summed; its variance follows from their covariances.
+    entropy) with one another; sums, entropies: of these themselves. To first order (the delta
+    method) the entropy of the mean moves with the mean of -sum_c p_c log(mean p_c), so that each
+    measure is the mean of a weighted sum of what was summed; its variance follows from their
+    covariances.
     """
     n = n.astype(np.float64)
     means = np.column_stack([sums, entropies]) / n[:, None]

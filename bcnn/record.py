@@ -102,9 +102,9 @@ def provenance_row(folder, config, kind, dataset, net):
     data = config.get('images') or '/'.join(config.get('data', {}).values()) or None
     modified = about.get('modified')
     row = OrderedDict([
-        ('config', runs.identity(config)[:8]), ('config_sha256', runs.identity(config)), ('kind', kind), ('dataset', dataset),
-        ('net', net), ('seed', config['seed']), ('device', config.get('device')), ('threads', about.get('threads')),
-        ('data', data), ('weights', config.get('weights'))])
+        ('config', runs.identity(config)[:8]), ('config_sha256', runs.identity(config)), ('kind', kind),
+        ('dataset', dataset), ('net', net), ('seed', config['seed']), ('device', config.get('device')),
+        ('threads', about.get('threads')), ('data', data), ('weights', config.get('weights'))])
     row.update((name, about.get(name)) for name in results.LIBRARIES)
     row.update(commit=about.get('commit'), modified=None if modified is None else 'yes' if modified else 'no')
     return row
@@ -190,7 +190,8 @@ def _outcomes(config, result, arrays):
     for average, found in result.get('mc', {}).items():
         for k, passes in enumerate(found['curve']):
             scores = arrays['mc_probs' if average == 'probs' else 'mc_scores'][k]
-            yield Outcome(_method(config, 'mc', average), k + 1, scores if average == 'probs' else metrics.softmax(scores),
+            yield Outcome(_method(config, 'mc', average), k + 1,
+                          scores if average == 'probs' else metrics.softmax(scores),
                           metrics.correct(scores, labels), _count(passes[-1], labels))
 
 

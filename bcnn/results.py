@@ -92,11 +92,12 @@ TABLES['growth'] = Table('growth', 'how the cost of an MC evaluation grows with 
     ('low', 'float'), ('high', 'float'), ('megabytes', 'float'), ('batch', 'int'), ('rounds', 'int'),
     ('machine', 'text')]), ('net', 'vary', 'T', 'images', 'jobs'))
 # Measured by tools/sampler.py: variance of a pass (summed over the classes, mean of the images), correlation within
-# a pair of complementary masks, gain: variance of the mean without pairs over that with them at equal passes, time: of a
-# pass over that of Caffe's own dropout, worth: gain / time.
+# a pair of complementary masks, gain: variance of the mean without pairs over that with them at equal passes, time:
+# of a pass over that of Caffe's own dropout, worth: gain / time.
 TABLES['sampler'] = Table('sampler', 'what antithetic masks gain', OrderedDict([
     ('net', 'text'), ('images', 'int'), ('pairs', 'int'), ('variance', 'float'), ('correlation', 'float'),
-    ('correlation_se', 'float'), ('gain', 'float'), ('time', 'float'), ('worth', 'float'), ('weights', 'text')]), ('net',))
+    ('correlation_se', 'float'), ('gain', 'float'), ('time', 'float'), ('worth', 'float'),
+    ('weights', 'text')]), ('net',))
 # Measured by tools/profile_net.py: microseconds an image and pass; share in percent of the sampled part.
 TABLES['layers'] = Table('layers', 'where the time of an MC pass goes', OrderedDict([
     ('net', 'text'), ('index', 'int'), ('layer', 'text'), ('type', 'text'), ('part', 'text'), ('time', 'float'),

@@ -67,7 +67,8 @@ def evaluations(weights, name, runs=RUNS):
 
 def find(runs=RUNS):
     """The folders of all training runs, those of run_all.sh's profiles one level lower; in order of name."""
-    configs = [path for below in (('*',), ('*', '*')) for path in glob.glob(os.path.join(glob.escape(runs), *below + (CONFIG,)))]
+    configs = [path for below in (('*',), ('*', '*'))
+               for path in glob.glob(os.path.join(glob.escape(runs), *below + (CONFIG,)))]
     return sorted(os.path.dirname(path) for path in configs
                   if os.path.exists(os.path.join(os.path.dirname(path), PROVENANCE)))
 

@@ -28,7 +28,7 @@ def make_parser():
     add('--only', metavar='GLOB', help="the rows whose name matches, and what they are compared with: 'MC*lenet_ip*'")
     add('--clock', choices=('wall', 'cpu'), default='wall',
         help='cpu: processor time, for a machine that does other things as well (default wall)')
-    add('--record', action='store_true', help='write the results to analysis/results/; with --only these rows of the table')
+    add('--record', action='store_true', help='write the results to analysis/results/; with --only these rows')
     return parser
 
 

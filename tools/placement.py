@@ -17,7 +17,8 @@ def make_parser():
     trained_net(parser)
     parser.add_argument('--data', help='images: an LMDB, an .npz, or a folder of pictures (default: the test set)')
     parser.add_argument('--limit', type=int, metavar='N', help='the first N images only')
-    parser.add_argument('--T', type=int, default=100, help='passes, of which adaptive T takes what it needs (default 100)')
+    parser.add_argument('--T', type=int, default=100,
+                        help='passes, of which adaptive T takes what it needs (default 100)')
     parser.add_argument('--seed', type=int, default=1, help='of the dropout masks (default 1)')
     parser.add_argument('--jobs', type=int, default=os.cpu_count(), help='processes (default: one a core)')
     parser.add_argument('--out', help='folder of the evaluations (default: below runs/)')
@@ -28,7 +29,8 @@ def make_parser():
 def run(args):
     from bcnn import jobs, placement, runs, tables
     job = jobs.of_paper(args.net, args.dataset, args.weights, args.training_seed, args.data, args.limit)
-    folder = args.out or os.path.join(runs.evaluations(job.weights, job.name), 'placement-T%d-seed%d' % (args.T, args.seed))
+    folder = args.out or os.path.join(runs.evaluations(job.weights, job.name),
+                                      'placement-T%d-seed%d' % (args.T, args.seed))
     rows = []
     for row in placement.measure(job, args.T, args.seed, folder, args.jobs):
         print(placement.line(row), flush=True)

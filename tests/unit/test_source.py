@@ -35,6 +35,11 @@ def newer_syntax(source):
     return found
 
 
+@pytest.mark.parametrize('path', SOURCES, ids=relative)
+def test_lines_are_at_most_120_characters(path):
+    assert [k for k, line in enumerate(read(path).splitlines(), 1) if len(line) > 120] == []
+
+
 @pytest.mark.skipif(sys.version_info < (3, 8), reason='Python 3.6 itself parses these files')
 @pytest.mark.parametrize('path', SOURCES, ids=relative)
 def test_syntax_is_python_3_6(path):
