@@ -33,13 +33,28 @@ def chosen(dataset, net):
     return errors['standard'][0], errors['mc']
 
 
-@pytest.mark.parametrize('start, dataset, net', [
-    ('| NIN, published', 'cifar10', 'nin'), ('| lenet-all, MNIST', 'mnist', 'lenet_all'),
-    ('| lenet-ip, MNIST', 'mnist', 'lenet_ip')])
-def test_headline_table(start, dataset, net):
-    line = next(line for line in readme().splitlines() if line.startswith(start))
+EVALUATED = [('NIN, published weights, CIFAR-10, ', 'cifar10', 'nin'), ('lenet-all, MNIST, ', 'mnist', 'lenet_all'),
+             ('lenet-ip, MNIST, ', 'mnist', 'lenet_ip')]
+CURVES = [('lenet-none, MNIST, ', 'mnist', 'lenet_none'), ('lenet-all, 1/4 of MNIST, ', 'mnist_4', 'lenet_all'),
+          ('lenet-ip, 1/4 of MNIST, ', 'mnist_4', 'lenet_ip'), ('lenet-all, 1/32 of MNIST, ', 'mnist_32', 'lenet_all'),
+          ('lenet-ip, 1/32 of MNIST, ', 'mnist_32', 'lenet_ip'), ('lenet-all, CIFAR-10, ', 'cifar10', 'lenet_all')]
+
+
+def headline(start=''):
+    """The cells of the first headline row that begins so; of all of them for ''."""
+    table = readme().split('| | Standard dropout |')[1].split('\n\n')[0].splitlines()[2:]
+    rows = [[cell.strip() for cell in line.split('|')] for line in table]
+    return next(cells for cells in rows if cells[1].startswith(start)) if start else rows
+
+
+def test_every_headline_row_is_checked():
+    assert sorted(cells[1] for cells in headline()) == sorted(headline(start)[1] for start, _, _ in EVALUATED + CURVES)
+
+
+@pytest.mark.parametrize('start, dataset, net', EVALUATED)
+def test_headline_rows_of_evaluations(start, dataset, net):
     standard, mc = chosen(dataset, net)
-    cells = [cell.strip() for cell in line.split('|')]
+    cells = headline(start)
     assert cells[2] == '%.2f' % standard
     spread = ' +- %.2f' % np.std(mc, ddof=1) if len(mc) > 1 else ''
     assert cells[3].startswith('%.2f%s (' % (np.mean(mc), spread))
@@ -47,21 +62,19 @@ def test_headline_table(start, dataset, net):
     assert '(%s repetition' % words[len(mc)] in cells[3]
 
 
-@pytest.mark.parametrize('start, dataset, net', [
-    ('lenet-none, MNIST, ', 'mnist', 'lenet_none'), ('lenet-all, 1/32 of MNIST, ', 'mnist_32', 'lenet_all'),
-    ('lenet-ip, 1/32 of MNIST, ', 'mnist_32', 'lenet_ip')])
+@pytest.mark.parametrize('start, dataset, net', CURVES)
 def test_headline_rows_of_curves(start, dataset, net):
-    tables = common.load(RESULTS)
-    cells = next([cell.strip() for cell in line.split('|')] for line in readme().splitlines() if line.startswith('| ' + start))
+    tables, cells = common.load(RESULTS), headline(start)
     last = common.curve(tables, dataset, net, 'standard').iloc[-1]
     full = common.paper.schedule(common.paper.experiment_of(dataset, net), dataset, net)
     assert cells[1].startswith('%s%s iterations of %s' % (start, common.count(last['iteration']), common.count(full)))
     assert cells[2] == '%.2f' % last['error']
+    part = '' if last['n'] == common.paper.TEST_IMAGES else ', the first %s test images' % common.count(last['n'])
     if net == 'lenet_none':
-        assert cells[3] == ''
+        assert cells[3] == '' and cells[1].endswith(common.count(full) + part)
     else:
         mc = common.curve(tables, dataset, net, 'mc').iloc[-1]
-        assert cells[3] == '%.2f (one measurement)' % mc['error'] and cells[1].endswith(', T=%d' % mc['T'])
+        assert cells[3] == '%.2f (one measurement)' % mc['error'] and cells[1].endswith(', T=%d%s' % (mc['T'], part))
 
 
 def test_the_rises_of_figure_3():
