@@ -30,6 +30,7 @@ from bcnn.errors import UserError  # noqa: E402
 
 RESULTS = os.path.join(HERE, 'results')
 FILLS = 'python tools/record.py'  # the command that fills the results folder
+SMALL = 1000  # test images; of fewer, calibration and ranking say little
 EMPTY = 'no results recorded yet: train and evaluate, then run `%s`' % FILLS
 KINDS = {'int': 'int64', 'float': 'float64', 'int?': 'float64', 'float?': 'float64', 'text': 'object',
          'text?': 'object'}
@@ -152,7 +153,22 @@ def share(row):
 
 
 def evaluated(tables):
-    """[(dataset, net)] with an MC evaluation, the paper's order first."""
+    """[(dataset, net)] with an MC evaluation to show, the paper's order first; see left_out()."""
+    pairs = _evaluated(tables)
+    return [pair for pair in pairs if not _is_small(tables, pair)] or pairs
+
+
+def left_out(tables):
+    """[(dataset, net)] that evaluated() leaves out: on so few images that they would be noise beside the others."""
+    shown = evaluated(tables)
+    return [pair for pair in _evaluated(tables) if pair not in shown]
+
+
+def _is_small(tables, pair):
+    return evaluations(tables, *pair)[0]['n'].max() < SMALL
+
+
+def _evaluated(tables):
     rows = where(tables['evaluations'], method='mc')
     pairs = sorted(set(zip(rows['dataset'], rows['net'])))
     order = [(run.dataset, run.net) for run in paper.RUNS]

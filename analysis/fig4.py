@@ -14,11 +14,11 @@ def draw(tables):
     notes = [note for pair in pairs for note in notes_for(tables, *pair)]
     notes.append('Line: mean of the repetitions (probabilities averaged); band: one standard deviation. Grey: '
                  'published in the paper (T = 100).')
-    made, (row,) = style.figure(1, len(pairs), notes, panel=((5.2, 3.9, 3.2)[len(pairs) - 1], 3.1))
+    made, (row,) = style.figure(1, len(pairs), notes, panel=((5.2, 3.9, 3.2)[len(pairs) - 1], 3.1), legend=1)
     for axes, pair in zip(row, pairs):
         panel(axes, tables, *pair)
     row[0].set_ylabel('test error, %')
-    return style.finish(made)
+    return style.finish(made, columns=4)
 
 
 def chosen_of(tables, dataset, net):
@@ -32,6 +32,10 @@ def notes_for(tables, dataset, net):
     if not chosen:
         return ['%s: not evaluated yet.' % common.paper.title(net)]
     marks = shorter(chosen[0])
+    if not on_scale(net, standard_error(chosen[0])):
+        known = common.paper.PUBLISHED[net]
+        marks.append('the paper has %.2f with Standard and %.2f with MC dropout, off this scale' % (
+            known.standard, known.mc))
     return ['%s: %s.' % (common.paper.title(net), '; '.join(marks))] if marks else []
 
 
@@ -67,14 +71,20 @@ def panel(axes, tables, dataset, net):
     axes.fill_between(mean['t'], mean['mean'] - mean['std'], mean['mean'] + mean['std'], color=style.BLUE,
                       alpha=style.BAND, linewidth=0, gid='band')
     axes.plot(mean['t'], mean['mean'], color=style.BLUE, linestyle=style.MC, label='MC dropout', gid='mc')
-    standard = common.where(group, method='standard').iloc[0]
-    axes.axhline(100.0 * standard['errors'] / standard['n'], color=style.DARK, linestyle=style.STANDARD,
+    level = standard_error(group)
+    axes.axhline(level, color=style.DARK, linestyle=style.STANDARD,
                  label='Standard dropout', gid='standard')
-    _published(axes, net)
+    if on_scale(net, level):
+        _published(axes, net)
     _zoom(axes, mean)
     axes.set_xlim(0, mean['t'].max() * 1.02)
     axes.set_xlabel('passes T')
-    axes.legend(loc='upper right')
+
+
+def standard_error(group):
+    """The error of Standard dropout in an evaluation, in percent."""
+    row = common.where(group, method='standard').iloc[0]
+    return 100.0 * row['errors'] / row['n']
 
 
 def passes(tables, group):
@@ -94,9 +104,15 @@ def _zoom(axes, mean, first=3):
                   color=style.DARK, gid='first')
 
 
+def on_scale(net, standard):
+    """Whether the paper's errors can be drawn beside ours: far away, they would leave nothing else to see."""
+    return 0.5 < common.paper.PUBLISHED[net].standard / standard < 2 if standard else False
+
+
 def _published(axes, net):
     known = common.paper.PUBLISHED[net]
-    for value, linestyle, name in ((known.standard, style.STANDARD, 'paper'), (known.mc, style.MC, None)):
+    for value, linestyle, name in ((known.mc, style.MC, 'paper, MC'),
+                                   (known.standard, style.STANDARD, 'paper, Standard')):
         axes.axhline(value, color='#b5b5b5', linestyle=linestyle, linewidth=1.0, label=name, zorder=1, gid='paper')
 
 

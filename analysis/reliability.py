@@ -36,11 +36,14 @@ def grid(pairs, small_print, legend=0):
 
 
 def notes(tables, pairs, more):
-    """Small print: how each evaluation is smaller than the paper's, then `more`."""
+    """Small print: how each evaluation is smaller than the paper's, what is left out, then `more`."""
     small = []
     for dataset, net in pairs:
         marks = fig4.shorter(common.evaluations(tables, dataset, net)[0])
         small += ['%s: %s.' % (name(dataset, net), '; '.join(marks))] if marks else []
+    for dataset, net in common.left_out(tables):
+        n = common.evaluations(tables, dataset, net)[0]['n'].max()
+        small.append('Left out: %s, evaluated on %s images only.' % (name(dataset, net), common.count(n)))
     return small + (more if pairs else [])
 
 

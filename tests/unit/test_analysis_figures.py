@@ -202,7 +202,30 @@ def test_fig4_draws_mean_band_and_standard():
     assert (xs, low) == ([1, 2, 3], pytest.approx([9.1 - std, 8.1 - std, 7.7 - std]))
     assert high == pytest.approx([9.1 + std, 8.1 + std, 7.7 + std])
     paper_lines = [line.get_ydata()[0] for line in axes.lines if line.get_gid() == 'paper']
-    assert paper_lines == [7.95, 7.71]
+    assert paper_lines == [7.71, 7.95]
+
+
+def test_fig4_leaves_the_paper_off_a_scale_on_which_nothing_else_could_be_seen():
+    made = Synthetic().evaluation('cifar10', 'dsn_aug', 150, [[148, 146], [147, 145]], n=200, weights='trained', seed=1,
+                                  iterations=600)
+    figure = drawn(fig4, made.tables())
+    (axes,) = figure.axes
+    assert not [line for line in axes.lines if line.get_gid() == 'paper']
+    assert axes.get_ylim()[0] > 70
+    assert 'the paper has 7.95 with Standard and 7.71 with MC dropout, off this scale' in notes(figure)
+    assert not fig4.on_scale('nin', 0.0) and fig4.on_scale('nin', 10.43) and fig4.on_scale('nin', 20.0)
+    assert not fig4.on_scale('nin', 21.0) and not fig4.on_scale('nin', 5.0)
+
+
+@pytest.mark.parametrize('module', [reliability, risk_coverage])
+def test_evaluations_on_few_images_are_left_out_beside_larger_ones(module):
+    small = Synthetic().evaluation('cifar10', 'dsn', 150, [[148, 146], [147, 145]], n=999, weights='trained', seed=1,
+                                   iterations=600)
+    assert len(drawn(module, small.tables()).axes) == 1  # all there is
+    both = small.evaluation('cifar10', 'nin', 104, [[110, 105], [109, 104]], n=1000)
+    figure = drawn(module, both.tables())
+    assert [axes.get_title() for axes in figure.axes if axes.get_visible()] == ['NIN on CIFAR-10']
+    assert 'Left out: DSN on CIFAR-10, evaluated on 999 images only.' in notes(figure)
 
 
 def test_fig4_without_augmented_dsn_says_so_and_shows_nin():

@@ -4,7 +4,6 @@ import os
 import re
 import sys
 
-import numpy as np
 import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -14,6 +13,7 @@ from analysishelp import ROOT  # noqa: E402  (makes analysis/ importable)
 import bench_chart
 import claims
 import common
+import table1
 from bcnn import results
 
 NETS = ('mnist/lenet_ip', 'mnist/lenet_all', 'cifar10/nin')
@@ -25,16 +25,13 @@ def readme():
         return ' '.join(file.read().split(' '))
 
 
-def chosen(dataset, net):
-    """(Standard error, [MC errors]) of the recorded evaluation that the report shows."""
-    group = common.evaluations(common.load(RESULTS), dataset, net)[0]
-    errors = {method: list(100.0 * rows['errors'] / rows['n'])
-              for method, rows in group[group['average'] != 'scores'].groupby('method')}
-    return errors['standard'][0], errors['mc']
+def part(n):
+    """How a row says that not all test images were used."""
+    return '' if n == common.paper.TEST_IMAGES else ', the first %s test images' % common.count(n)
 
 
 EVALUATED = [('NIN, published weights, CIFAR-10, ', 'cifar10', 'nin'), ('lenet-all, MNIST, ', 'mnist', 'lenet_all'),
-             ('lenet-ip, MNIST, ', 'mnist', 'lenet_ip')]
+             ('lenet-ip, MNIST, ', 'mnist', 'lenet_ip'), ('DSN, CIFAR-10, ', 'cifar10', 'dsn')]
 CURVES = [('lenet-none, MNIST, ', 'mnist', 'lenet_none'), ('lenet-all, 1/4 of MNIST, ', 'mnist_4', 'lenet_all'),
           ('lenet-ip, 1/4 of MNIST, ', 'mnist_4', 'lenet_ip'), ('lenet-all, 1/32 of MNIST, ', 'mnist_32', 'lenet_all'),
           ('lenet-ip, 1/32 of MNIST, ', 'mnist_32', 'lenet_ip'), ('lenet-all, CIFAR-10, ', 'cifar10', 'lenet_all')]
@@ -53,13 +50,18 @@ def test_every_headline_row_is_checked():
 
 @pytest.mark.parametrize('start, dataset, net', EVALUATED)
 def test_headline_rows_of_evaluations(start, dataset, net):
-    standard, mc = chosen(dataset, net)
-    cells = headline(start)
-    assert cells[2] == '%.2f' % standard
-    spread = ' +- %.2f' % np.std(mc, ddof=1) if len(mc) > 1 else ''
-    assert cells[3].startswith('%.2f%s (' % (np.mean(mc), spread))
-    words = {1: 'one', 2: 'two', 3: 'three', 4: 'four', 5: 'five'}
-    assert '(%s repetition' % words[len(mc)] in cells[3]
+    cells, group = headline(start), common.evaluations(common.load(RESULTS), dataset, net)[0]
+    line, row = table1.measured(group), group.iloc[0]
+    if row['weights'] == 'trained':
+        assert '%s iterations of %s,' % (common.count(row['iterations']), common.count(common.paper.schedule(
+            row['experiment'], dataset, net))) in cells[1]
+    assert re.split(' [([]', cells[1])[0].endswith('T=%d%s' % (line['T'], part(line['n'])))
+    assert cells[2] == '%.2f' % line['standard']
+    words = {1: 'one repetition', 2: 'two repetitions', 3: 'three repetitions', 4: 'four repetitions', 5: 'five repetitions'}
+    assert cells[3] == '%s (%s)' % (common.spread(line['mc'], line['std']), words[line['repetitions']])
+    if net in common.paper.PUBLISHED:
+        published = common.paper.PUBLISHED[net]
+        assert cells[4] == '%.2f / %s' % (published.standard, common.spread(published.mc, published.std))
 
 
 @pytest.mark.parametrize('start, dataset, net', CURVES)
@@ -69,12 +71,11 @@ def test_headline_rows_of_curves(start, dataset, net):
     full = common.paper.schedule(common.paper.experiment_of(dataset, net), dataset, net)
     assert cells[1].startswith('%s%s iterations of %s' % (start, common.count(last['iteration']), common.count(full)))
     assert cells[2] == '%.2f' % last['error']
-    part = '' if last['n'] == common.paper.TEST_IMAGES else ', the first %s test images' % common.count(last['n'])
     if net == 'lenet_none':
-        assert cells[3] == '' and cells[1].endswith(common.count(full) + part)
+        assert cells[3] == '' and cells[1].endswith(common.count(full) + part(last['n']))
     else:
         mc = common.curve(tables, dataset, net, 'mc').iloc[-1]
-        assert cells[3] == '%.2f (one measurement)' % mc['error'] and cells[1].endswith(', T=%d%s' % (mc['T'], part))
+        assert cells[3] == '%.2f (one measurement)' % mc['error'] and cells[1].endswith(', T=%d%s' % (mc['T'], part(mc['n'])))
 
 
 def test_the_rises_of_figure_3():
