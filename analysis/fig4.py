@@ -32,7 +32,7 @@ def notes_for(tables, dataset, net):
     if not chosen:
         return ['%s: not evaluated yet.' % common.paper.title(net)]
     marks = shorter(chosen[0])
-    if not on_scale(net, standard_error(chosen[0])):
+    if not on_scale(net, error_of_standard(chosen[0])):
         known = common.paper.PUBLISHED[net]
         marks.append('the paper has %.2f with Standard and %.2f with MC dropout, off this scale' % (
             known.standard, known.mc))
@@ -71,7 +71,7 @@ def panel(axes, tables, dataset, net):
     axes.fill_between(mean['t'], mean['mean'] - mean['std'], mean['mean'] + mean['std'], color=style.BLUE,
                       alpha=style.BAND, linewidth=0, gid='band')
     axes.plot(mean['t'], mean['mean'], color=style.BLUE, linestyle=style.MC, label='MC dropout', gid='mc')
-    level = standard_error(group)
+    level = error_of_standard(group)
     axes.axhline(level, color=style.DARK, linestyle=style.STANDARD,
                  label='Standard dropout', gid='standard')
     if on_scale(net, level):
@@ -81,7 +81,7 @@ def panel(axes, tables, dataset, net):
     axes.set_xlabel('passes T')
 
 
-def standard_error(group):
+def error_of_standard(group):
     """The error of Standard dropout in an evaluation, in percent."""
     row = common.where(group, method='standard').iloc[0]
     return 100.0 * row['errors'] / row['n']

@@ -48,7 +48,7 @@ def measured(group):
     standard, mc = common.where(group, method='standard').iloc[0], common.where(group, method='mc', average='probs')
     mean, std, lowest = _spread(mc)
     mean_scores, std_scores, _ = _spread(common.where(group, method='mc', average='scores'))
-    return dict(standard=fig4.standard_error(group), mc=mean, std=std, lowest=lowest,
+    return dict(standard=fig4.error_of_standard(group), mc=mean, std=std, lowest=lowest,
                 mc_scores=mean_scores,
                 std_scores=std_scores, T=int(mc['T'].max()), n=int(standard['n']), repetitions=len(mc),
                 mcnemar_p=mc['mcnemar_p'].median(),

@@ -24,7 +24,7 @@ def dropouts(message):
     found = [layer for layer in message.layer if layer.type == 'Dropout']
     for layer in found:
         if layer.dropout_param.dropout_ratio != 0.5:
-            raise UserError('layer %r drops a share of %g: only at 0.5 is the complement of a mask as likely as it is'
+            raise UserError('layer %r drops a share of %g: only at 0.5 is a mask as likely as its complement'
                             % (layer.name, layer.dropout_param.dropout_ratio))
     return found
 
