@@ -8,8 +8,10 @@ A verdict is `supported`, `contradicted` or `not enough data`. The rules, the sa
   sets, which is cautious, because both methods see the same images. A second seed does not
   make this smaller: it sees the same images too.
 - A statement that compares final errors is judged at the last iteration that both have, if
-  that is at least 1% of the paper's schedule; shorter runs give no verdict, only numbers. The
-  verdict says how far the schedule went.
+  that is at least 1% of the paper's schedule; shorter runs give no verdict, only numbers. Nor
+  does a run shorter than the paper's while a curve of the comparison still falls: where it has
+  fallen since the measurement before, by more than the noise. The verdict says how far the
+  schedule went.
 - A statement that something happens (over-fitting) may be supported by a shorter run, and can be
   contradicted only by one as long as the paper's.
 """
@@ -133,8 +135,9 @@ def _below(tables, dataset, key, others, statement):
         '%s %.2f%% (%+.2f +- %.2f)' % (common.curve_name(*other), _mean(errors[other]), gap[0], gap[1]) for other,
         gap in zip(others, gaps))
     numbers += '; %s, %s images, at iteration %s' % (_seeds(errors[mine]), common.count(n), common.count(last))
-    return _scoped(Claim(key, 'fig2', statement, verdict, numbers, ''), last,
-                   common.paper.schedule('fig2', dataset, 'lenet_all'), n)
+    full = common.paper.schedule('fig2', dataset, 'lenet_all')
+    claim = _scoped(Claim(key, 'fig2', statement, verdict, numbers, ''), last, full, n)
+    return _settled(tables, dataset, claim, [mine] + others, last) if last < full else claim
 
 
 def _seeds(by_seed):
@@ -149,10 +152,32 @@ def _scoped(claim, iterations, full, n):
     claim = claim._replace(scope='; '.join(part for part in scope if part))
     if iterations >= SCHEDULE * full:
         return claim
+    return _open(claim, 'a verdict needs %s of the schedule' % common.percent(SCHEDULE))
+
+
+def _open(claim, why):
+    """The claim without its verdict, which is in the words."""
     tendency = {SUPPORTED: 'so far for it', CONTRADICTED: 'so far against it',
                 UNKNOWN: 'so far neither way'}[claim.verdict]
-    return claim._replace(verdict=UNKNOWN, numbers='%s: %s (a verdict needs %s of the schedule)'
-                          % (tendency, claim.numbers, common.percent(SCHEDULE)))
+    return claim._replace(verdict=UNKNOWN, numbers='%s: %s (%s)' % (tendency, claim.numbers, why))
+
+
+def _settled(tables, dataset, claim, curves, last):
+    """The claim, without its verdict where one of these curves still falls at the iteration where they are compared."""
+    falling = [common.curve_name(*pair) for pair in curves
+               if falls(common.curve(tables, dataset, pair[0], pair[1], T=50), last)]
+    if not falling or claim.verdict == UNKNOWN:
+        return claim
+    return _open(claim, 'still falling: %s' % ', '.join(falling))
+
+
+def falls(rows, last):
+    """Whether a curve's error at an iteration is below that of the measurement before, by more than the noise."""
+    wide = rows[rows['iteration'] <= last].pivot_table(index='iteration', columns='seed', values='error').dropna()
+    if len(wide) < 2:
+        return False
+    before, now = wide.iloc[-2], wide.iloc[-1]
+    return sign(*interval(list(before - now), images_noise(before.mean(), now.mean(), rows['n'].iloc[0]))) > 0
 
 
 # --- Figure 3 ----------------------------------------------------------------------------------

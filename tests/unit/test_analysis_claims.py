@@ -90,6 +90,28 @@ def test_curves_are_compared_at_the_last_iteration_they_share():
     assert claim.verdict == SUPPORTED and 'at iteration 200,000' in claim.numbers
 
 
+def settled(standard, mc, last):
+    """The claim for errors at half of the last iteration and at it."""
+    made = Synthetic()
+    for method, errors in (('standard', standard), ('mc', mc)):
+        made.curve('mnist', 'lenet_all', method, dict(zip((last // 2, last), errors)))
+    return claims.mc_below_standard(made.tables(), 'mnist')
+
+
+@pytest.mark.parametrize('standard, mc, verdict', [
+    ((310, 300), (110, 100), SUPPORTED), ((110, 100), (310, 300), CONTRADICTED),  # both have settled
+    ((310, 300), (200, 100), UNKNOWN), ((400, 300), (110, 100), UNKNOWN),         # 1.00 points: one still falls
+    ((300, 400), (100, 200), SUPPORTED)])                                         # a rise is no fall
+def test_a_short_run_gives_no_verdict_while_a_curve_still_falls(standard, mc, verdict):
+    claim = settled(standard, mc, 200000)
+    assert claim.verdict == verdict
+    assert settled(standard, mc, FULL).verdict == (CONTRADICTED if standard[1] < mc[1] else SUPPORTED)
+    if verdict == UNKNOWN:
+        name = 'MC' if mc[0] == 200 else 'Standard'
+        assert claim.numbers.startswith('so far for it: ')
+        assert claim.numbers.endswith('(still falling: lenet-all %s)' % name)
+
+
 @pytest.mark.parametrize('ip, verdict', [(200, SUPPORTED), (105, UNKNOWN), (20, CONTRADICTED)])
 def test_the_lowest_must_be_below_each_other(ip, verdict):
     made = Synthetic()
