@@ -31,7 +31,8 @@ def part(n):
 
 
 EVALUATED = [('NIN, published weights, CIFAR-10, ', 'cifar10', 'nin'), ('lenet-all, MNIST, ', 'mnist', 'lenet_all'),
-             ('lenet-ip, MNIST, ', 'mnist', 'lenet_ip'), ('DSN, CIFAR-10, ', 'cifar10', 'dsn')]
+             ('lenet-ip, MNIST, ', 'mnist', 'lenet_ip'), ('DSN, CIFAR-10, ', 'cifar10', 'dsn'),
+             ('Augmented-DSN, CIFAR-10, ', 'cifar10', 'dsn_aug')]
 CURVES = [('lenet-none, MNIST, ', 'mnist', 'lenet_none'), ('lenet-all, 1/4 of MNIST, ', 'mnist_4', 'lenet_all'),
           ('lenet-ip, 1/4 of MNIST, ', 'mnist_4', 'lenet_ip'), ('lenet-all, 1/32 of MNIST, ', 'mnist_32', 'lenet_all'),
           ('lenet-ip, 1/32 of MNIST, ', 'mnist_32', 'lenet_ip'), ('lenet-all, CIFAR-10, ', 'cifar10', 'lenet_all'),
