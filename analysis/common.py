@@ -1,7 +1,7 @@
 """What every script of analysis/ shares: the recorded results as data frames, which of them to show, the command line.
 
-Needs pandas and matplotlib, nothing else; of this project's package only the paper's table and
-the columns of the results, which are plain Python.
+Needs pandas and matplotlib, nothing else; of this project's package only the paper's table,
+the columns of the results and what runs cost, which are plain Python.
 """
 
 import argparse

@@ -21,6 +21,7 @@ import robustness
 import style
 import table1
 import uncertain_images
+from bcnn import cost  # on the path since `common`
 
 MODULES = (fig2, fig3, fig4, reliability, risk_coverage, uncertain_images, bench_chart, bench_growth)
 
@@ -165,33 +166,32 @@ def not_run(tables):
            % page.text(', '.join(machine)) if machine else
            'once <code>tools/bench.py --record</code> has measured them')
     return ('<section id="not-run"><h2>What was not run, and what it would cost</h2><p>Time of training and of the '
-            'repeated MC evaluations, %s. Runs of the same net and data share their training. No GPU was at hand to '
-            'measure on.</p>%s</section>' % (how, body))
+            'repeated MC evaluations, %s; where no pass was measured, from a third of a step. Runs of the same net and '
+            'data share their training. No GPU was at hand to measure on.</p>%s</section>' % (how, body))
 
 
 def _trainings_left(tables):
     """Rows for the trainings that are shorter than the paper's."""
-    rows = []
+    rows, known = [], _speeds(tables)
     for run in common.paper.RUNS:
         done, full = reached(tables, run), sum(run.iterations)
         if done < full and run.experiment != 'fig4' and run.weights == 'trained':
-            rows.append(_left(run, 'training', done, full, 'iterations', step_seconds(tables, run)))
+            rows.append(_left(run, 'training', done, full, 'iterations', cost.of_step(known, run.dataset, run.net)))
     return rows
 
 
 def _evaluations_left(tables):
     """Rows for the repetitions of Table 1 that are missing: all passes, on all images, with fully trained weights."""
-    rows = []
+    rows, known = [], _speeds(tables)
     for run in common.paper.find('table1'):
         lines = [table1.measured(group) for group in common.evaluations(tables, run.dataset, run.net)
                  if common.share(group.iloc[0]) >= 1]
         done = max([0] + [line['repetitions'] for line in lines
                           if line['n'] >= common.paper.TEST_IMAGES and line['T'] >= run.T])
-        found = common.where(tables['bench'], part='MC', subject='%s/%s' % (run.dataset, run.net), T=run.T,
-                             way='stream')['value'].dropna()
-        seconds = found.iloc[0] / 1e6 * run.T * common.paper.TEST_IMAGES if len(found) else None
+        a_pass = cost.of_pass(known, run.dataset, run.net)
         if done < run.repetitions:
-            rows.append(_left(run, 'MC evaluation', done, run.repetitions, 'repetitions', seconds))
+            rows.append(_left(run, 'MC evaluation', done, run.repetitions, 'repetitions',
+                              None if a_pass is None else a_pass * run.T * common.paper.TEST_IMAGES))
     return rows
 
 
@@ -203,11 +203,8 @@ def _left(run, what, done, full, unit, seconds):
             u'\u2013' if seconds is None else duration((full - done) * seconds / 3600.0)]
 
 
-def step_seconds(tables, run):
-    """What bench.py measured for a training step of this run's net; None if it has not."""
-    subject = '%s/%s' % (common.paper.base_of(run.dataset), run.net)
-    found = common.where(tables['bench'], part='training', subject=subject, way='driver')['value'].dropna()
-    return found.iloc[0] / 1000.0 if len(found) else None
+def _speeds(tables):
+    return cost.speeds(tables['bench'].to_dict('records'))
 
 
 def reached(tables, run):

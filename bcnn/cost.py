@@ -1,27 +1,46 @@
-"""What a job of the workflow should take on one CPU core, from the speeds that tools/bench.py recorded."""
+"""What training and evaluation should take on one CPU core, from the speeds that tools/bench.py recorded.
 
-from . import paper, plan, results
+Plain Python: the workflow lists its jobs with it, and the report what was not run.
+"""
+
+from . import paper, plan
 
 BATCH = {'mnist': 64, 'fashion_mnist': 64, 'cifar10': 128}  # images a training step; DSN's 100 is near enough
 FORWARD = 1 / 3.0  # of a training step: forward, and backward by weights and by data, cost about the same
 
 
-def speeds(folder=results.FOLDER):
-    """{(part, 'mnist/lenet_all'): seconds} of a training step and of a stochastic pass, as recorded."""
+def speeds(bench):
+    """{(part, 'mnist/lenet_all'): seconds} of a training step and of a stochastic pass, from the rows of bench.csv."""
     ours = {('training', 'driver'): 1e-3, ('MC', 'stream'): 1e-6}
     return {(row['part'], row['subject']): row['value'] * ours[row['part'], row['way']]
-            for row in results.read(folder, 'bench') if (row['part'], row['way']) in ours and row['value']}
+            for row in bench if (row['part'], row['way']) in ours and row['value'] and row['value'] == row['value']}
+
+
+def of_step(known, dataset, net):
+    """Seconds of a training step; None where none is recorded."""
+    return known.get(('training', '%s/%s' % (_base(dataset), net)))
+
+
+def of_forward(known, dataset, net):
+    """Seconds of a plain pass of one image, by the training step; None where none is recorded."""
+    step = of_step(known, dataset, net)
+    return None if step is None else step * FORWARD / BATCH[_base(dataset)]
+
+
+def of_pass(known, dataset, net):
+    """Seconds of a stochastic pass of one image: as recorded, else those of a plain one."""
+    return known.get(('MC', '%s/%s' % (_base(dataset), net)), of_forward(known, dataset, net))
+
+
+def _base(dataset):
+    return 'mnist' if dataset == 'fashion_mnist' else paper.base_of(dataset)
 
 
 def seconds(job, known):
     """Of one core, for a job from its beginning; None where no speed of its net is recorded."""
-    base = 'mnist' if job.dataset == 'fashion_mnist' else paper.base_of(job.dataset)
-    net = '%s/%s' % (base, job.net)
-    step = known.get(('training', net))
+    step, forward, a_pass = [speed(known, job.dataset, job.net) for speed in (of_step, of_forward, of_pass)]
     if step is None:
         return None
-    forward = step * FORWARD / BATCH[base]
-    a_pass = known.get(('MC', net), forward)
     images = job.limit or paper.TEST_IMAGES
     if isinstance(job, plan.Evaluate):
         return images * (forward + job.repeats * job.T * a_pass)

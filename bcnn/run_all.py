@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from . import children, cost, curve, engine, evaluation, paper, plan, runs
+from . import children, cost, curve, engine, evaluation, paper, plan, results, runs
 from .errors import UserError
 
 SNAKEFILE = os.path.join(plan.ROOT, 'workflow', 'Snakefile')
@@ -121,7 +121,7 @@ def _own_group(parent):
 
 def listing(what):
     """A line a job: what it is, how far it is, what it should take."""
-    known = cost.speeds()
+    known = cost.speeds(results.read(results.FOLDER, 'bench'))
     yield 'profile %s: %s (%s; disk: %s)' % (what.profile, what.about, what.time, what.disk)
     rows = [(name, ' '.join(job.experiments), plan.about(job), state(job), cost.clock(cost.seconds(job, known)))
             for name, job in what.jobs.items()]

@@ -203,6 +203,8 @@ def test_missing_repetitions_are_estimated_where_a_pass_was_measured():
     words = Page(report.not_run(made.tables())).words()
     assert 'MC evaluation of NIN on CIFAR-10 2 5 repetitions 40% 3 hours' in words  # 3 times a million passes of 3.6 ms
     assert u'MC evaluation of DSN on CIFAR-10 0 5 repetitions 0% \u2013' in words  # five, but of 200 images only
+    made.step('cifar10', 'dsn', 3840)  # a pass is a third of it for 128 images: 10 ms, five million times
+    assert 'MC evaluation of DSN on CIFAR-10 0 5 repetitions 0% 14 hours' in Page(report.not_run(made.tables())).words()
     whole = whole_paper()
     assert 'repetitions' not in Page(report.not_run(whole.tables())).words()
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bcnn import cost, paper, plan
+from bcnn import cost, paper, plan, results
 from bcnn.errors import UserError
 from conftest import ROOT
 
@@ -176,10 +176,19 @@ def test_expected_time_by_hand():
     train = cost.seconds(jobs['train-mnist-lenet_all-seed1'], speeds)
     assert train == pytest.approx(1000 * 0.03 + 4 * 10000 * (forward + 50 * 0.0002))
     assert cost.seconds(jobs['train-mnist-lenet_ip-seed1'], speeds) is None
+    assert cost.of_pass({('training', 'mnist/lenet_all'): 0.03}, 'mnist_4', 'lenet_all') == pytest.approx(forward)
+    assert cost.of_step(speeds, 'fashion_mnist', 'lenet_all') == 0.03
+
+
+def test_speeds_are_ours_in_seconds_and_only_where_measured():
+    row = dict(part='MC', subject='cifar10/nin', way='stream', value=4400.0)
+    others = [dict(row, way='naive', value=1.0), dict(row, subject='a/b', value=None), dict(row, subject='c/d', value=float('nan')),
+              dict(row, part='training', way='driver', value=500.0)]
+    assert cost.speeds([row] + others) == {('MC', 'cifar10/nin'): pytest.approx(0.0044), ('training', 'cifar10/nin'): 0.5}
 
 
 def test_every_job_of_the_paper_has_an_expected_time():
-    speeds = cost.speeds()
+    speeds = cost.speeds(results.read(results.FOLDER, 'bench'))
     assert all(cost.seconds(job, speeds) > 0 for job in plan.load('paper').jobs.values())
 
 
