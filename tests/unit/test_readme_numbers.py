@@ -14,7 +14,7 @@ import bench_chart
 import claims
 import common
 import table1
-from bcnn import results
+from bcnn import cost, plan, results
 
 NETS = ('mnist/lenet_ip', 'mnist/lenet_all', 'cifar10/nin')
 RESULTS = os.path.join(ROOT, 'analysis', 'results')
@@ -121,6 +121,13 @@ def test_where_dropout_samples():
     nin = {row['placement']: 100.0 * row['errors'] / row['n'] for row in results.read(RESULTS, 'placement')}
     assert ('MC error %.2f%% as it is, %.2f%% before pooling, %.2f%% with the first layer alone, %.2f%% with the second.' % tuple(
         nin[name] for name in ('as it is', 'before pooling', 'drop3 alone', 'drop6 alone'))) in ' '.join(readme().split())
+
+
+def test_the_list_of_jobs_is_as_the_quick_profile_and_the_bench_have_it():
+    known = cost.speeds(results.read(RESULTS, 'bench'))
+    shown = {line.split()[0]: line.split('missing')[-1].strip() for line in readme().splitlines()
+             if line.startswith(('train-mnist', 'evaluate-mnist'))}
+    assert shown == {name: cost.clock(cost.seconds(job, known)) for name, job in plan.load('quick').jobs.items()}
 
 
 def test_speeds():
