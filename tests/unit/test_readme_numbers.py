@@ -36,7 +36,7 @@ EVALUATED = [('NIN, published weights, CIFAR-10, ', 'cifar10', 'nin'), ('lenet-a
 CURVES = [('lenet-none, MNIST, ', 'mnist', 'lenet_none'), ('lenet-all, 1/4 of MNIST, ', 'mnist_4', 'lenet_all'),
           ('lenet-ip, 1/4 of MNIST, ', 'mnist_4', 'lenet_ip'), ('lenet-all, 1/32 of MNIST, ', 'mnist_32', 'lenet_all'),
           ('lenet-ip, 1/32 of MNIST, ', 'mnist_32', 'lenet_ip'), ('lenet-all, CIFAR-10, ', 'cifar10', 'lenet_all'),
-          ('lenet-ip, CIFAR-10, ', 'cifar10', 'lenet_ip')]
+          ('lenet-ip, CIFAR-10, ', 'cifar10', 'lenet_ip'), ('lenet-none, CIFAR-10, ', 'cifar10', 'lenet_none')]
 
 
 def headline(start=''):
