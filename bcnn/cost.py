@@ -3,7 +3,7 @@
 Plain Python: the workflow lists its jobs with it, and the report what was not run.
 """
 
-from . import paper, plan
+from . import paper
 
 BATCH = {'mnist': 64, 'fashion_mnist': 64, 'cifar10': 128}  # images a training step; DSN's 100 is near enough
 FORWARD = 1 / 3.0  # of a training step: forward, and backward by weights and by data, cost about the same
@@ -37,12 +37,12 @@ def _base(dataset):
 
 
 def seconds(job, known):
-    """Of one core, for a job from its beginning; None where no speed of its net is recorded."""
+    """Of one core, for a plan.Train or plan.Evaluate from its beginning; None where no speed of its net is recorded."""
     step, forward, a_pass = [speed(known, job.dataset, job.net) for speed in (of_step, of_forward, of_pass)]
     if step is None:
         return None
     images = job.limit or paper.TEST_IMAGES
-    if isinstance(job, plan.Evaluate):
+    if hasattr(job, 'repeats'):  # evaluates
         return images * (forward + job.repeats * job.T * a_pass)
     passes = 0 if job.net == 'lenet_none' else job.T
     return sum(job.iterations) * step + _points(job) * images * (forward + passes * a_pass)

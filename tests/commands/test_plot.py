@@ -33,12 +33,12 @@ def files(folder):
 
 @pytest.fixture(scope='module')
 def clone(tmp_path_factory):
-    """What plot.py may need of a clone, and nothing more: analysis/ and four light modules."""
+    """What plot.py may need of a clone, and nothing more: analysis/ and five light modules."""
     root = tmp_path_factory.mktemp('clone')
     shutil.copytree(os.path.join(ROOT, 'analysis'), str(root / 'analysis'),
                     ignore=shutil.ignore_patterns('results', 'figures', 'tables', 'report.html', '__pycache__'))
     (root / 'bcnn').mkdir()
-    for name in ('__init__.py', 'paper.py', 'results.py', 'errors.py'):
+    for name in ('__init__.py', 'paper.py', 'results.py', 'cost.py', 'errors.py'):
         shutil.copy(os.path.join(ROOT, 'bcnn', name), str(root / 'bcnn'))
     (root / 'analysis' / 'results').mkdir()
     whole_paper(seeds=(1, 2), length=0.01).write(root / 'analysis' / 'results')
@@ -62,7 +62,7 @@ def test_it_loads_neither_caffe_nor_scipy(clone, tmp_path):
             'print(sorted({"caffe", "scipy", "lmdb", "PIL.ImageTk"} & set(sys.modules)), '
             'sorted(name for name in sys.modules if name.startswith("bcnn")))' % str(clone / 'analysis'))
     result = subprocess.run([PYTHON, '-c', code], stdout=subprocess.PIPE, universal_newlines=True)
-    assert result.stdout == "[] ['bcnn', 'bcnn.errors', 'bcnn.paper', 'bcnn.results']\n"
+    assert result.stdout == "[] ['bcnn', 'bcnn.cost', 'bcnn.errors', 'bcnn.paper', 'bcnn.results']\n"
 
 
 def test_each_script_works_alone(clone, tmp_path):
