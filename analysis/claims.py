@@ -25,6 +25,7 @@ import table1
 
 SUPPORTED, CONTRADICTED, UNKNOWN = 'supported', 'contradicted', 'not enough data'
 SCHEDULE = 0.01  # the least share of the paper's schedule for a verdict
+TOO_SHORT = 'a verdict needs %s of the schedule' % common.percent(SCHEDULE)
 SEEDS = 3        # the least number of seeds for an interval over seeds
 Z = 1.96
 # Two-sided 95% quantiles of Student's t for 1, 2, ... degrees of freedom.
@@ -152,7 +153,7 @@ def _scoped(claim, iterations, full, n):
     claim = claim._replace(scope='; '.join(part for part in scope if part))
     if iterations >= SCHEDULE * full:
         return claim
-    return _open(claim, 'a verdict needs %s of the schedule' % common.percent(SCHEDULE))
+    return _open(claim, TOO_SHORT)
 
 
 def _open(claim, why):
@@ -266,8 +267,7 @@ def _evaluated(claim, group):
     claim = claim._replace(scope='; '.join(fig4.shorter(group)))
     if common.share(group.iloc[0]) >= SCHEDULE:
         return claim
-    return claim._replace(verdict=UNKNOWN,
-                          numbers='%s (a verdict needs %s of the schedule)' % (claim.numbers, common.percent(SCHEDULE)))
+    return claim._replace(verdict=UNKNOWN, numbers='%s (%s)' % (claim.numbers, TOO_SHORT))
 
 
 # --- Figure 4 ----------------------------------------------------------------------------------

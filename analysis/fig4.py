@@ -106,7 +106,7 @@ def _zoom(axes, mean, first=3):
 
 def on_scale(net, standard):
     """Whether the paper's errors can be drawn beside ours: far away, they would leave nothing else to see."""
-    return 0.5 < common.paper.PUBLISHED[net].standard / standard < 2 if standard else False
+    return 0.5 * standard < common.paper.PUBLISHED[net].standard < 2 * standard
 
 
 def _published(axes, net):

@@ -158,7 +158,8 @@ def extras(tables, pictures):
 
 def not_run(tables):
     """What is shorter than the paper's, and what the rest would cost."""
-    rows = _trainings_left(tables) + _evaluations_left(tables)
+    known = cost.speeds(tables['bench'].to_dict('records'))
+    rows = _trainings_left(tables, known) + _evaluations_left(tables, known)
     body = page.table(['where', 'run', 'done', "paper's", 'share', 'the rest, one CPU core'], rows,
                       left=2) if rows else '<p>All runs are as long as the paper\'s.</p>'
     machine = sorted(set(tables['bench']['machine']))
@@ -170,9 +171,9 @@ def not_run(tables):
             'data share their training. No GPU was at hand to measure on.</p>%s</section>' % (how, body))
 
 
-def _trainings_left(tables):
+def _trainings_left(tables, known):
     """Rows for the trainings that are shorter than the paper's."""
-    rows, known = [], _speeds(tables)
+    rows = []
     for run in common.paper.RUNS:
         done, full = reached(tables, run), sum(run.iterations)
         if done < full and run.experiment != 'fig4' and run.weights == 'trained':
@@ -180,9 +181,9 @@ def _trainings_left(tables):
     return rows
 
 
-def _evaluations_left(tables):
+def _evaluations_left(tables, known):
     """Rows for the repetitions of Table 1 that are missing: all passes, on all images, with fully trained weights."""
-    rows, known = [], _speeds(tables)
+    rows = []
     for run in common.paper.find('table1'):
         lines = [table1.measured(group) for group in common.evaluations(tables, run.dataset, run.net)
                  if common.share(group.iloc[0]) >= 1]
@@ -201,10 +202,6 @@ def _left(run, what, done, full, unit, seconds):
             '%s of %s on %s' % (what, common.paper.title(run.net), common.paper.title(run.dataset)),
             common.count(done), '%s %s' % (common.count(full), unit), common.percent(done / float(full)),
             u'\u2013' if seconds is None else duration((full - done) * seconds / 3600.0)]
-
-
-def _speeds(tables):
-    return cost.speeds(tables['bench'].to_dict('records'))
 
 
 def reached(tables, run):

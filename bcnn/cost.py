@@ -5,7 +5,7 @@ Plain Python: the workflow lists its jobs with it, and the report what was not r
 
 from . import paper
 
-BATCH = {'mnist': 64, 'fashion_mnist': 64, 'cifar10': 128}  # images a training step; DSN's 100 is near enough
+BATCH = {'mnist': 64, 'cifar10': 128}  # images a training step; DSN's 100 is near enough
 FORWARD = 1 / 3.0  # of a training step: forward, and backward by weights and by data, cost about the same
 
 
