@@ -198,15 +198,15 @@ def over_fits(tables, dataset, net, method):
     if len(wide) < 4:
         return Claim(key, 'fig3', statement, UNKNOWN, 'fewer than four measurements recorded', None)
     n, last = rows['n'].iloc[0], int(wide.index[-1])
-    rises, low = _rises(wide)
-    mean, half = interval(rises, images_noise(wide.iloc[-1].mean(), wide.loc[low].mean(), n))
+    rises, mean_curve = _rises(wide)
+    low, end = mean_curve.min(), mean_curve.iloc[-1]
+    mean, half = interval(rises, images_noise(end, low, n))
     full = common.paper.schedule('fig3', dataset, net)
     rose = sign(mean, half) > 0
     verdict = SUPPORTED if rose else CONTRADICTED if last >= full else UNKNOWN
-    numbers = 'lowest %.2f%% near iteration %s, %.2f%% at the end (%s %+.2f +- %.2f); %s, %s images' % (
-        wide.mean(axis=1).loc[low], common.count(low), wide.iloc[-1].mean(),
-        'rise' if len(wide.columns) >= SEEDS else 'rise of the smoothed curve', mean, half, _seeds(wide.columns),
-        common.count(n))
+    numbers = '%slowest %.2f%% at iteration %s, %.2f%% at the end (rise %+.2f +- %.2f); %s, %s images' % (
+        '' if len(wide.columns) >= SEEDS else 'averaged over neighbouring measurements: ', low,
+        common.count(mean_curve.idxmin()), end, mean, half, _seeds(wide.columns), common.count(n))
     if verdict == UNKNOWN:
         numbers += '; %s so far, but the run is shorter than the paper\'s' % (
             'a rise within the noise' if mean > 0 else 'no rise')
@@ -214,16 +214,16 @@ def over_fits(tables, dataset, net, method):
 
 
 def _rises(wide):
-    """([rise of each seed], iteration of the lowest mean error)."""
+    """([rise of each seed], the mean curve that its words are about)."""
     if len(wide.columns) >= SEEDS:
         rises = []
         for seed in wide.columns:
             low = wide.drop(columns=[seed]).mean(axis=1).idxmin()
             rises.append(wide[seed].iloc[-1] - wide[seed].loc[low])
-        return rises, wide.mean(axis=1).idxmin()
+        return rises, wide.mean(axis=1)
     smooth = wide.rolling(3, center=True, min_periods=2).mean()
-    low = smooth.mean(axis=1).idxmin()
-    return list(smooth.iloc[-1] - smooth.loc[low]), low
+    curve = smooth.mean(axis=1)
+    return list(smooth.iloc[-1] - smooth.loc[curve.idxmin()]), curve
 
 
 # --- Table 1 -----------------------------------------------------------------------------------

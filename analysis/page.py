@@ -6,7 +6,7 @@ import re
 
 # How a verdict is shown: a sign besides the colour.
 MARKS = {'reproduced': (u'\u2713', 'yes'), 'not reproduced': (u'\u2717', 'no'), 'not decided': ('?', 'open'),
-         'not run at this scale': (u'\u2026', 'open')}
+         'not decided at this scale': ('?', 'open'), 'not run': (u'\u2026', 'open')}
 PARTS = (('summary', 'Summary'), ('general', 'Set-up'), ('fig2', 'Figure 2'), ('fig3', 'Figure 3'),
          ('table1', 'Table 1'), ('fig4', 'Figure 4'),
          ('uncertainty', 'Uncertainty'), ('speed', 'Speed'), ('not-run', 'Not run'), ('faults', 'Faults'),

@@ -79,7 +79,9 @@ def verdict(claim):
     known = {claims.SUPPORTED: 'reproduced', claims.CONTRADICTED: 'not reproduced'}
     if claim.verdict in known:
         return known[claim.verdict]
-    return 'not decided' if claim.scope == '' else 'not run at this scale'
+    if claim.scope is None:
+        return 'not run'
+    return 'not decided at this scale' if claim.scope else 'not decided'
 
 
 def scope(claim):

@@ -125,6 +125,8 @@ def test_verdicts_in_the_report_are_those_of_the_claims(built):
     for claim, badge in zip(found, badges):
         assert (badge == 'reproduced') == (claim.verdict == claims.SUPPORTED)
         assert (badge == 'not reproduced') == (claim.verdict == claims.CONTRADICTED)
+        assert (badge == 'not run') == (claim.scope is None)
+        assert not badge.endswith('at this scale') or claim.scope
 
 
 def test_no_verdict_is_typed_by_hand():
