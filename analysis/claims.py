@@ -4,9 +4,10 @@ A verdict is `supported`, `contradicted` or `not enough data`. The rules, the sa
 
 - Training noise: with three or more seeds, a difference counts when the 95% t-interval of the
   seed-wise differences leaves out zero. With fewer seeds only the test images can speak: a
-  difference counts when it exceeds 1.96 binomial standard errors of two independent test
-  sets, which is cautious, because both methods see the same images. A second seed does not
-  make this smaller: it sees the same images too.
+  difference counts when it exceeds 1.96 standard errors. Where it is recorded which images are
+  wrong (wrong.csv), these are of the images on which the two disagree; else of two independent
+  test sets, which is cautious, because both methods see the same images. A second seed does
+  not make this smaller: it sees the same images too.
 - A statement that compares final errors is judged at the last iteration that both have, if
   that is at least 1% of the paper's schedule; shorter runs give no verdict, only numbers. Nor
   does a run shorter than the paper's while a curve of the comparison still falls: where it has
@@ -21,6 +22,7 @@ from collections import namedtuple
 
 import common
 import fig4
+import pairs
 import table1
 
 SUPPORTED, CONTRADICTED, UNKNOWN = 'supported', 'contradicted', 'not enough data'
@@ -40,6 +42,7 @@ def check(tables):
     """All claims of the paper with their verdicts."""
     found = []
     for dataset in ('mnist', 'cifar10'):
+        found.append(standard_suffers(tables, dataset))
         found.append(mc_below_standard(tables, dataset))
         found.append(mc_lowest(tables, dataset))
     found.append(over_fits(tables, 'mnist_4', 'lenet_ip', 'standard'))
@@ -96,22 +99,33 @@ def final_errors(tables, dataset, curves):
     return last, errors, min(found['n'].iloc[0] for found in rows.values())
 
 
-def compare(errors, lower, higher, n):
-    """(mean, half): how far `lower` is below `higher`, over the seeds that both have."""
+def compare(tables, dataset, at, lower, higher):
+    """(mean, half): how far the curve `lower` is below `higher`, over the seeds of both; at: of final_errors()."""
+    last, errors, n = at
     seeds = sorted(set(errors[lower]) & set(errors[higher]))
-    pairs = [(errors[higher][seed], errors[lower][seed]) for seed in seeds]
-    pairs = pairs or [(_mean(errors[higher]), _mean(errors[lower]))]
-    noise = images_noise(_mean(errors[lower]), _mean(errors[higher]), n)
-    return interval([a - b for a, b in pairs], noise)
+    noise = pairs.noise(tables, dataset, lower, higher, seeds, last)
+    if noise is None:
+        noise = images_noise(_mean(errors[lower]), _mean(errors[higher]), n)
+    gaps = [errors[higher][seed] - errors[lower][seed] for seed in seeds]
+    return interval(gaps or [_mean(errors[higher]) - _mean(errors[lower])], noise)
 
 
 def _mean(by_seed):
     return sum(by_seed.values()) / len(by_seed)
 
 
+def standard_suffers(tables, dataset):
+    """The negative result: with Standard dropout, dropout after the convolutions too (lenet-all) costs errors."""
+    return _below(tables, dataset, 'fig2-%s-standard-suffers' % dataset, ('lenet_ip', 'standard'),
+                  [('lenet_all', 'standard')],
+                  'On %s, with Standard dropout, the test error suffers from dropout after convolutions.'
+                  % common.paper.title(dataset))
+
+
 def mc_below_standard(tables, dataset):
     """lenet-all: MC dropout below Standard dropout on the same weights, at the last measurement."""
-    return _below(tables, dataset, 'fig2-%s-mc-below-standard' % dataset, [('lenet_all', 'standard')],
+    return _below(tables, dataset, 'fig2-%s-mc-below-standard' % dataset, ('lenet_all', 'mc'),
+                  [('lenet_all', 'standard')],
                   'On %s, MC dropout makes fewer errors with lenet-all than Standard dropout does.'
                   % common.paper.title(dataset))
 
@@ -119,20 +133,20 @@ def mc_below_standard(tables, dataset):
 def mc_lowest(tables, dataset):
     """lenet-all with MC dropout below each of the other four curves; contradicted if any of them is below it."""
     others = [('lenet_all', 'standard'), ('lenet_ip', 'standard'), ('lenet_ip', 'mc'), ('lenet_none', 'standard')]
-    return _below(tables, dataset, 'fig2-%s-mc-lowest' % dataset, others,
+    return _below(tables, dataset, 'fig2-%s-mc-lowest' % dataset, ('lenet_all', 'mc'), others,
                   'On %s, lenet-all with MC dropout outperforms all other models.' % common.paper.title(dataset))
 
 
-def _below(tables, dataset, key, others, statement):
-    mine = ('lenet_all', 'mc')
+def _below(tables, dataset, key, mine, others, statement):
+    """The claim that the curve `mine` ends below each of the others; contradicted if it ends above one of them."""
     found = final_errors(tables, dataset, [mine] + others)
     if not found:
         return Claim(key, 'fig2', statement, UNKNOWN, 'the curves are not all recorded', None)
     last, errors, n = found
-    gaps = [compare(errors, mine, other, n) for other in others]
+    gaps = [compare(tables, dataset, found, mine, other) for other in others]
     signs = [sign(*gap) for gap in gaps]
     verdict = VERDICTS[-1 if -1 in signs else 0 if 0 in signs else 1]
-    numbers = 'lenet-all MC %.2f%%; ' % _mean(errors[mine]) + '; '.join(
+    numbers = '%s %.2f%%; ' % (common.curve_name(*mine), _mean(errors[mine])) + '; '.join(
         '%s %.2f%% (%+.2f +- %.2f)' % (common.curve_name(*other), _mean(errors[other]), gap[0], gap[1]) for other,
         gap in zip(others, gaps))
     numbers += '; %s, %s images, at iteration %s' % (_seeds(errors[mine]), common.count(n), common.count(last))

@@ -12,6 +12,7 @@ import fig2
 import fig3
 import fig4
 import page
+import pairs
 import reliability
 import report_commands
 import report_numbers
@@ -118,8 +119,7 @@ def section(tables, experiment, module, found, pictures):
         parts.append(page.figure(pictures[module.__name__], report_numbers.ALTS[experiment](tables),
                                  CAPTIONS[experiment]))
     parts.append('<h3>Numbers beside the paper\'s</h3>' + report_numbers.NUMBERS[experiment](tables))
-    if experiment == 'table1':
-        parts.append(causes.section(tables))
+    parts += [MORE[experiment](tables)] if experiment in MORE else []
     parts.append('<h3>Deviations and their reasons</h3>%s<p class="small">Also <a href="#general">what holds for all '
                  'experiments</a>.</p>'
                  % _deviations(deviations.of(experiment)))
@@ -128,6 +128,7 @@ def section(tables, experiment, module, found, pictures):
         experiment, page.text(common.paper.EXPERIMENTS[experiment]), '\n'.join(parts))
 
 
+MORE = {'fig2': pairs.section, 'table1': causes.section}
 CAPTIONS = {
     'fig2': 'Test error against training iterations. Blue lenet-all, green lenet-ip, dotted red lenet-none; dashed '
             'Standard dropout, solid MC dropout.',

@@ -164,6 +164,7 @@ def evaluation_rows(folder, config, options):
         'convergence': list(_convergence(frame, config, result)),
         'calibration': [row for outcome in outcomes for row in _calibration(frame, outcome, labels)],
         'risk': [row for outcome in outcomes for row in _risk(frame, outcome, arrays)],
+        'wrong': list(_wrong(frame, outcomes, config)),
         'images': list(_images(frame, outcomes, arrays)),
         'provenance': [provenance_row(folder, config, 'evaluation', run['dataset'], run['net'])]}
 
@@ -267,6 +268,16 @@ def errors_kept(uncertainty, wrong, kept):
     below, upto = np.searchsorted(values, edge, 'left'), np.searchsorted(values, edge, 'right')
     share = (kept - below) / float(upto - below)
     return float(sorted_wrong[:below].sum() + share * sorted_wrong[below:upto].sum())
+
+
+def _wrong(frame, outcomes, config):
+    run, provenance = frame
+    for outcome in outcomes:
+        if outcome.about['average'] != 'scores':
+            numbers = np.flatnonzero(~outcome.right)
+            yield _merged(run, outcome.about, OrderedDict([
+                ('repetition', outcome.repetition), ('data', config['images']), ('n', len(outcome.right)),
+                ('wrong', ' '.join(map(str, numbers)) or None)]), provenance)
 
 
 def _images(frame, outcomes, arrays):

@@ -12,6 +12,7 @@ from collections import OrderedDict, namedtuple
 from .errors import UserError
 
 MOST = 1 << 53  # the largest whole number: what a float holds exactly, so that any tool reads it right
+LONGEST = 1 << 24  # characters of a value: the wrong images of a large test set
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'analysis', 'results')
 
 # Kinds of values; a question mark allows an empty one.
@@ -56,6 +57,9 @@ TABLES = OrderedDict([
         ('repetition', 'int'), ('measure', 'text'), ('rejected', 'int'), ('kept', 'int'), ('errors_kept', 'float'),
         ('n', 'int')],
         REPETITION + ('measure', 'rejected')),
+    # wrong: the numbers of the images, with spaces between; data: SHA-256 of all the evaluated images
+    _table('wrong', 'which test images are wrong, to compare two evaluations image by image',
+           METHOD + [('repetition', 'int'), ('data', 'text'), ('n', 'int'), ('wrong', 'text?')], REPETITION),
     _table('images', 'the most and the least uncertain test images', METHOD + [
         ('repetition', 'int'), ('measure', 'text'), ('end', 'text'), ('rank', 'int'), ('image', 'int'),
         ('label', 'int'),
@@ -143,6 +147,7 @@ def read(folder, name):
     table, where = TABLES[name], path(folder, name)
     if not os.path.exists(where):
         return []
+    csv.field_size_limit(LONGEST)
     with open(where, newline='', encoding='utf-8') as file:
         return _parse(table, csv.reader(file, strict=True), where)
 

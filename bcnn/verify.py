@@ -345,7 +345,7 @@ def _crossed(folder, rows):
             found.setdefault(tuple(row[column] for column in results.REPETITION), []).append(row)
         return found
 
-    parts = {name: by_outcome(name) for name in ('convergence', 'calibration', 'risk')}
+    parts = {name: by_outcome(name) for name in ('convergence', 'calibration', 'risk', 'wrong')}
     standard = {row['config']: row for row in rows['evaluations'] if row['method'] == 'standard'}
     described = set(row['config'] for row in rows['provenance'])
     for row in rows['evaluations']:
@@ -373,6 +373,11 @@ def _row_problems(row, key, parts, standard):
         if part['rejected'] == 0 and abs(part['errors_kept'] - row['errors']) > 0.5 or part['n'] != row['n']:
             yield 'risk', '%s: %g errors with nothing rejected, evaluations.csv has %d' % (
                 part['measure'], part['errors_kept'], row['errors'])
+    for part in parts['wrong'].get(key, ()):
+        listed = len((part['wrong'] or '').split())
+        if (listed, part['n']) != (row['errors'], row['n']):
+            yield 'wrong', '%d images of %d listed, evaluations.csv has %d errors of %d' % (
+                listed, part['n'], row['errors'], row['n'])
     if row['method'] == 'mc' and row['config'] in standard:
         only = row['only_mc_right'] - row['only_standard_right']
         if standard[row['config']]['errors'] - row['errors'] != only:

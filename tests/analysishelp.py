@@ -71,6 +71,14 @@ class Synthetic:
         self._images(run, T)
         return self
 
+    def wrong(self, dataset, net, method, lists, seed=1, n=10000, data='ab' * 32):
+        """lists: of each repetition the numbers of the images that are wrong; of the evaluation above."""
+        for k, numbers in enumerate(lists, method == 'mc'):
+            self.add('wrong', dataset=dataset, net=net, seed=seed, config='e-%s-%s-%s' % (dataset, net, seed),
+                     method=method, average='probs' if method == 'mc' else None, T=20 if method == 'mc' else 0,
+                     repetition=k, data=data, n=n, wrong=' '.join(map(str, numbers)) or None)
+        return self
+
     def _bins(self, run, kind):
         for b in range(15):
             centre = (b + 0.5) / 15
@@ -189,6 +197,7 @@ def whole_paper(seeds=(1, 2, 3), length=1.0):
         made.evaluation('cifar10', net, standard, curves, seed=None if published else 1,
                         weights='published' if published else 'trained',
                         iterations=None if published else int(200000 * length))
+    made.wrong('cifar10', 'nin', 'mc', [[3, 9999], []], seed=None)
     made.step('mnist', 'lenet_all', 33)
     made.measured()
     for way, value in (('stream', 5.0), ('naive', 200.0), ('PyTorch', 100.0), ('baal', None)):

@@ -201,7 +201,8 @@ def test_a_folder_with_the_config_of_another(place):
 @pytest.mark.parametrize('table, column, named', [
     ('evaluations', 'errors', {'convergence.csv', 'risk.csv'}), ('evaluations', 'ece', {'calibration.csv'}),
     ('convergence', 'errors', {'convergence.csv'}), ('calibration', 'count', {'calibration.csv'}),
-    ('evaluations', 'only_mc_right', {'evaluations.csv'}), ('risk', 'errors_kept', {'risk.csv'})])
+    ('evaluations', 'only_mc_right', {'evaluations.csv'}), ('risk', 'errors_kept', {'risk.csv'}),
+    ('wrong', 'n', {'wrong.csv'})])
 def test_tables_that_contradict_each_other(place, table, column, named):
     """Even where the runs are gone."""
     path = place / 'results' / (table + '.csv')

@@ -44,13 +44,13 @@ def evaluation(folder, net='cifar10/nin', weights=NIN_WEIGHTS.files[0].sha256, n
     rng = np.random.RandomState(seed)
     labels = rng.randint(10, size=n)
     samples = rng.dirichlet(np.ones(10) / 3, size=(repeats, T, n))
-    samples[..., np.arange(n), labels] += 1.0
+    samples[..., np.arange(n), labels] += 0.3
     samples /= samples.sum(axis=-1, keepdims=True)
     sums = samples.cumsum(axis=1)
     probs, scores = sums[:, -1] / T, np.log(samples).mean(axis=1)
     standard = samples[0, 0].astype(np.float32)
-    config = {'net': net, 'mc_net': 'x', 'weights': weights, 'count': n, 'T': T, 'seed': 1, 'mode': 'stream',
-              'crops': None, 'device': 'cpu'}
+    config = {'net': net, 'mc_net': 'x', 'weights': weights, 'images': 'ab' * 32, 'count': n, 'T': T,
+              'seed': 1, 'mode': 'stream', 'crops': None, 'device': 'cpu'}
     curves = {
         'probs': [[100.0 * (~metrics.correct(sums[k, t], labels)).mean() for t in range(T)] for k in range(repeats)],
         'scores': [[100.0 * (~metrics.correct(np.log(samples[k, :t + 1]).sum(axis=0), labels)).mean() for t in range(T)]
@@ -141,6 +141,11 @@ def test_an_evaluation_becomes_rows_of_every_kind(runs, out, capsys):
     assert [row['label'] for row in most] == [labels[row['image']] for row in most]
     whole = [row for row in found['risk'] if row['rejected'] == 0]
     assert all(row['kept'] == 40 for row in whole) and len(whole) == 2 + 2 * 4
+    wrong = {row['repetition']: (row['method'], row['data'], row['n'], row['wrong']) for row in found['wrong']}
+    for k, probs in enumerate([arrays['standard_probs']] + list(arrays['mc_probs'])):
+        numbers = [str(i) for i in range(40) if probs[i].argmax() != labels[i]]
+        assert wrong.pop(k) == ('mc' if k else 'standard', 'ab' * 32, 40, ' '.join(numbers) or None)
+    assert not wrong and any(row['wrong'] for row in found['wrong'])
 
 
 def test_where_weights_come_from(runs, out, capsys):
@@ -168,7 +173,7 @@ def test_the_second_time_changes_no_byte(runs, out, capsys):
     before = contents(out)
     assert 'new rows: none' in go(runs, out, capsys)[1]
     go(runs, out, capsys, replace=True)
-    assert contents(out) == before and len(before) == 7
+    assert contents(out) == before and len(before) == 8
 
 
 def test_what_is_recorded_stays_when_its_run_is_gone(runs, out, tmp_path, capsys):

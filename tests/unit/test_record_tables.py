@@ -25,6 +25,11 @@ def test_written_and_read_again(tmp_path):
         assert results.text(name, again) == results.text(name, rows) and len(again) == len(rows) > 0
 
 
+def test_a_large_test_set_with_most_images_wrong(tmp_path):
+    made = Synthetic().wrong('cifar10', 'nin', 'standard', [range(100000)], n=100000)  # longer than csv's own limit
+    assert len(results.read(made.write(tmp_path), 'wrong')[0]['wrong'].split()) == 100000
+
+
 def test_a_missing_file_is_an_empty_table(tmp_path):
     assert results.read(str(tmp_path), 'curves') == []
 
