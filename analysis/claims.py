@@ -45,6 +45,7 @@ def check(tables):
         found.append(standard_suffers(tables, dataset))
         found.append(mc_below_standard(tables, dataset))
         found.append(mc_lowest(tables, dataset))
+    found += [ahead_on_little(tables, dataset) for dataset in ('mnist_4', 'mnist_32')]
     found.append(over_fits(tables, 'mnist_4', 'lenet_ip', 'standard'))
     found.append(over_fits(tables, 'mnist_32', 'lenet_ip', 'standard'))
     found.append(over_fits(tables, 'mnist_32', 'lenet_all', 'mc'))
@@ -81,11 +82,16 @@ def sign(mean, half):
 VERDICTS = {1: SUPPORTED, -1: CONTRADICTED, 0: UNKNOWN}
 
 
-# --- Figure 2 ----------------------------------------------------------------------------------
+# --- which of two curves ends lower ----------------------------------------------------------------
+
+def curve(tables, dataset, net, method):
+    """The rows of a curve, with the paper's number of passes where it is recorded."""
+    return common.curve(tables, dataset, net, method, common.paper.find(dataset=dataset, net=net)[0].T)
+
 
 def final_errors(tables, dataset, curves):
     """(iteration, {(net, method): {seed: error}}, n) at the last iteration that all these curves have, or None."""
-    rows = {pair: common.curve(tables, dataset, pair[0], pair[1], T=50) for pair in curves}
+    rows = {pair: curve(tables, dataset, *pair) for pair in curves}
     if not all(len(found) for found in rows.values()):
         return None
     shared = set.intersection(*[set(found['iteration']) for found in rows.values()])
@@ -116,7 +122,7 @@ def _mean(by_seed):
 
 def standard_suffers(tables, dataset):
     """The negative result: with Standard dropout, dropout after the convolutions too (lenet-all) costs errors."""
-    return _below(tables, dataset, 'fig2-%s-standard-suffers' % dataset, ('lenet_ip', 'standard'),
+    return _below(tables, dataset, 'standard-suffers', ('lenet_ip', 'standard'),
                   [('lenet_all', 'standard')],
                   'On %s, with Standard dropout, the test error suffers from dropout after convolutions.'
                   % common.paper.title(dataset))
@@ -124,7 +130,7 @@ def standard_suffers(tables, dataset):
 
 def mc_below_standard(tables, dataset):
     """lenet-all: MC dropout below Standard dropout on the same weights, at the last measurement."""
-    return _below(tables, dataset, 'fig2-%s-mc-below-standard' % dataset, ('lenet_all', 'mc'),
+    return _below(tables, dataset, 'mc-below-standard', ('lenet_all', 'mc'),
                   [('lenet_all', 'standard')],
                   'On %s, MC dropout makes fewer errors with lenet-all than Standard dropout does.'
                   % common.paper.title(dataset))
@@ -133,15 +139,24 @@ def mc_below_standard(tables, dataset):
 def mc_lowest(tables, dataset):
     """lenet-all with MC dropout below each of the other four curves; contradicted if any of them is below it."""
     others = [('lenet_all', 'standard'), ('lenet_ip', 'standard'), ('lenet_ip', 'mc'), ('lenet_none', 'standard')]
-    return _below(tables, dataset, 'fig2-%s-mc-lowest' % dataset, ('lenet_all', 'mc'), others,
+    return _below(tables, dataset, 'mc-lowest', ('lenet_all', 'mc'), others,
                   'On %s, lenet-all with MC dropout outperforms all other models.' % common.paper.title(dataset))
 
 
-def _below(tables, dataset, key, mine, others, statement):
+def ahead_on_little(tables, dataset):
+    """Figure 3: what the paper proposes below what was usual."""
+    return _below(tables, dataset, 'mc-ahead', ('lenet_all', 'mc'), [('lenet_ip', 'standard')],
+                  'On %s, lenet-all with MC dropout makes fewer errors than lenet-ip with Standard dropout.'
+                  % common.paper.title(dataset))
+
+
+def _below(tables, dataset, name, mine, others, statement):
     """The claim that the curve `mine` ends below each of the others; contradicted if it ends above one of them."""
+    experiment = common.paper.experiment_of(dataset, mine[0])
+    key = '%s-%s-%s' % (experiment, dataset, name)
     found = final_errors(tables, dataset, [mine] + others)
     if not found:
-        return Claim(key, 'fig2', statement, UNKNOWN, 'the curves are not all recorded', None)
+        return Claim(key, experiment, statement, UNKNOWN, 'the curves are not all recorded', None)
     last, errors, n = found
     gaps = [compare(tables, dataset, found, mine, other) for other in others]
     signs = [sign(*gap) for gap in gaps]
@@ -150,8 +165,8 @@ def _below(tables, dataset, key, mine, others, statement):
         '%s %.2f%% (%+.2f +- %.2f)' % (common.curve_name(*other), _mean(errors[other]), gap[0], gap[1]) for other,
         gap in zip(others, gaps))
     numbers += '; %s, %s images, at iteration %s' % (_seeds(errors[mine]), common.count(n), common.count(last))
-    full = common.paper.schedule('fig2', dataset, 'lenet_all')
-    claim = _scoped(Claim(key, 'fig2', statement, verdict, numbers, ''), last, full, n)
+    full = common.paper.schedule(experiment, dataset, mine[0])
+    claim = _scoped(Claim(key, experiment, statement, verdict, numbers, ''), last, full, n)
     return _settled(tables, dataset, claim, [mine] + others, last) if last < full else claim
 
 
@@ -180,7 +195,7 @@ def _open(claim, why):
 def _settled(tables, dataset, claim, curves, last):
     """The claim, without its verdict where one of these curves still falls at the iteration where they are compared."""
     falling = [common.curve_name(*pair) for pair in curves
-               if falls(common.curve(tables, dataset, pair[0], pair[1], T=50), last)]
+               if falls(curve(tables, dataset, *pair), last)]
     if not falling or claim.verdict == UNKNOWN:
         return claim
     return _open(claim, 'still falling: %s' % ', '.join(falling))
@@ -207,7 +222,7 @@ def over_fits(tables, dataset, net, method):
     key = 'fig3-%s-%s-over-fits' % (dataset, net)
     statement = '%s with %s dropout over-fits on %s.' % (
         common.paper.title(net), {'standard': 'Standard', 'mc': 'MC'}[method], common.paper.title(dataset))
-    rows = common.curve(tables, dataset, net, method, T=10)
+    rows = curve(tables, dataset, net, method)
     wide = rows.pivot_table(index='iteration', columns='seed', values='error').dropna() if len(rows) else rows
     if len(wide) < 4:
         return Claim(key, 'fig3', statement, UNKNOWN, 'fewer than four measurements recorded', None)
