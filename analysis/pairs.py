@@ -50,27 +50,43 @@ def noise(tables, dataset, first, second, seeds, iterations):
     return math.sqrt(sum(variances) / len(variances)) if variances else None
 
 
+def rows(tables):
+    """The table's rows as text: every two of the evaluations, both methods, that were made on the same images."""
+    sides = [(net, method) for net in common.evaluated(tables) + common.left_out(tables)
+             for method in ('standard', 'mc')]
+    chosen = {net: common.evaluations(tables, *net)[0] for net, _ in sides}
+    found = []
+    for sides_of_pair in itertools.combinations(sides, 2):
+        pair = compare(tables, *[(chosen[net], method) for net, method in sides_of_pair])
+        if pair:
+            gap, error = points(pair)
+            found.append([name(*side) for side in sides_of_pair] + [
+                common.count(pair.n), '%.1f' % pair.only_first, '%.1f' % pair.only_second,
+                '%+.2f +- %.2f' % (gap, 1.96 * error)])
+    return found
+
+
+def name(net, method):
+    """'lenet-all MC on MNIST'"""
+    return '%s on %s' % (common.curve_name(net[1], method), common.paper.title(net[0]))
+
+
 def section(tables):
-    """The part of the report: every two curves of Figure 2 whose final weights were evaluated; '' for none."""
-    rows = []
-    for dataset in ('mnist', 'cifar10'):
-        sides = [(run.net, method) for run in common.paper.find('fig2', dataset) for method in run.methods]
-        chosen = {net: common.evaluations(tables, dataset, net) for net, _ in sides}
-        for one, other in itertools.combinations([side for side in sides if chosen[side[0]]], 2):
-            pair = compare(tables, *[(chosen[net][0], method) for net, method in (one, other)])
-            if pair:
-                rows.append(_cells(dataset, one, other, pair))
-    if not rows:
+    """The part of the report, '' where nothing can be compared."""
+    found = rows(tables)
+    if not found:
         return ''
-    return '<h3>On the same images</h3>%s<p class="small">%s</p>' % (page.table(HEADS, rows, left=2), page.text(NOTE))
+    return '<h3>On the same images</h3>%s<p class="small">%s</p>' % (page.table(HEADS, found, left=2), page.text(NOTE))
 
 
-NOTE = ('Of the final weights, evaluated image by image (tools/mc_eval.py); means over the repetitions. The interval '
-        'of 95% is over test images; other training seeds may move the difference further.')
+NOTE = ('Final weights, evaluated image by image (tools/mc_eval.py); means over the repetitions. The interval of 95% is '
+        'over test images; other training seeds may move the difference further.')
 
 
-def _cells(dataset, one, other, pair):
-    gap, error = points(pair)
-    names = ['%s, %s' % (common.curve_name(*side), common.paper.title(dataset)) for side in (one, other)]
-    return names + [common.count(pair.n), '%.1f' % pair.only_first, '%.1f' % pair.only_second,
-                    '%+.2f +- %.2f' % (gap, 1.96 * error)]
+if __name__ == '__main__':
+    def show(tables, _):
+        for cells in [HEADS] + rows(tables):
+            print('%-36s %-36s %7s  %16s  %17s  %s' % tuple(cells))
+        return []
+
+    common.start('Every two recorded evaluations of the same images, image by image.', show)

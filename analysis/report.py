@@ -119,7 +119,8 @@ def section(tables, experiment, module, found, pictures):
         parts.append(page.figure(pictures[module.__name__], report_numbers.ALTS[experiment](tables),
                                  CAPTIONS[experiment]))
     parts.append('<h3>Numbers beside the paper\'s</h3>' + report_numbers.NUMBERS[experiment](tables))
-    parts += [MORE[experiment](tables)] if experiment in MORE else []
+    if experiment == 'table1':
+        parts.append(causes.section(tables))
     parts.append('<h3>Deviations and their reasons</h3>%s<p class="small">Also <a href="#general">what holds for all '
                  'experiments</a>.</p>'
                  % _deviations(deviations.of(experiment)))
@@ -128,7 +129,6 @@ def section(tables, experiment, module, found, pictures):
         experiment, page.text(common.paper.EXPERIMENTS[experiment]), '\n'.join(parts))
 
 
-MORE = {'fig2': pairs.section, 'table1': causes.section}
 CAPTIONS = {
     'fig2': 'Test error against training iterations. Blue lenet-all, green lenet-ip, dotted red lenet-none; dashed '
             'Standard dropout, solid MC dropout.',
@@ -154,8 +154,8 @@ def extras(tables, pictures):
             'argues for MC dropout as approximate '
             'Bayesian inference but reports errors only. These figures ask whether the predictive distribution is '
             'calibrated, and whether its '
-            'uncertainty finds the errors.</p>%s<h3>Numbers</h3>%s<h3>How to make it again</h3>%s</section>'
-            % ('\n'.join(body), numbers,
+            'uncertainty finds the errors.</p>%s<h3>Numbers</h3>%s%s<h3>How to make it again</h3>%s</section>'
+            % ('\n'.join(body), numbers, pairs.section(tables),
                page.code(report_commands.evaluation_commands(tables, common.evaluated(tables)))))
 
 

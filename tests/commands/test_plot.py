@@ -71,7 +71,9 @@ def test_each_script_works_alone(clone, tmp_path):
     result = run('table1.py', '--results', clone / 'analysis' / 'results', '--out', tmp_path)
     assert result.returncode == 0 and 'tables/table1.tex' in files(tmp_path)
     result = run('claims.py', '--results', clone / 'analysis' / 'results')
-    assert result.returncode == 0 and len(result.stdout.splitlines()) == 11
+    assert result.returncode == 0 and len(result.stdout.splitlines()) == 15
+    result = run('pairs.py', '--results', clone / 'analysis' / 'results')
+    assert result.returncode == 0 and result.stdout.startswith('first ')
 
 
 def test_an_empty_results_folder_says_which_command_fills_it(tmp_path):

@@ -75,7 +75,7 @@ def test_weights_of_another_iteration_say_nothing_about_the_curve():
 
 def test_the_report_shows_the_pairs():
     text = pairs.section(evaluated([WRONG[0]], [WRONG[1]]))
-    cells = ['lenet-all MC, MNIST', 'lenet-ip Standard, MNIST', '10,000', '22.0', '10.0', u'+0.12 \u00b1 0.11']
+    cells = ['lenet-all MC on MNIST', 'lenet-ip Standard on MNIST', '10,000', '22.0', '10.0', u'+0.12 \u00b1 0.11']
     assert [part for part in cells if '>%s<' % part not in text] == []
 
 
