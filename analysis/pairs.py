@@ -79,8 +79,8 @@ def section(tables):
     return '<h3>On the same images</h3>%s<p class="small">%s</p>' % (page.table(HEADS, found, left=2), page.text(NOTE))
 
 
-NOTE = ('Final weights, evaluated image by image (tools/mc_eval.py); means over the repetitions. The interval of 95% is '
-        'over test images; other training seeds may move the difference further.')
+NOTE = ('Final weights, evaluated image by image (tools/mc_eval.py); means over the repetitions. The interval of 95% '
+        'is over test images; other training seeds may move the difference further.')
 
 
 if __name__ == '__main__':
