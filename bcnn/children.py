@@ -26,32 +26,34 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)  # passed on to children
 LOG = 1 << 16  # bytes at the end of what a child's libraries wrote that are searched for the cause of its death
 
 
-def call(function, *args):
+def call(function, *args, answers=lambda result: False):
     """What function(*args) returns, computed in a forked child; raises what it raises.
 
     An abort of Caffe's, or any other death of the child, becomes a CaffeError here. SIGINT
-    and SIGTERM are passed on, so that a child that handles them ends in its own way, and a
-    killed parent takes its children along.
+    and SIGTERM are passed on, and end this process as they would have without a child, unless
+    answers(result) says that the child has ended in its own way because of them. A killed
+    parent takes its children along.
     """
-    for _, result in work(lambda: lambda _: function(*args), [None], jobs=1):
-        return result
+    (_, result), = work(lambda: lambda _: function(*args), [None], 1, answers)
+    return result
 
 
-def work(make, tasks, jobs):
+def work(make, tasks, jobs, answers=lambda result: False):
     """Yield (task, result) as they come: make() in each of `jobs` children gives a function to do tasks with.
 
     Each task goes to the next child that is free. Errors are raised here as in `call`, and
-    end the other children.
+    end the other children. To be taken to its end: signals that come while the children are
+    being ended count too.
     """
     tasks = iter(tasks)
-    children = []
+    children, answered = [], 0
     with _signals_passed_to(children) as signals:
         try:
             for _ in range(jobs):
                 children.append(_Child(make))
             idle, busy = list(children), {}
             while True:
-                for number in signals:  # nothing new is begun after one
+                for number in signals[answered:]:  # nothing new is begun after one
                     _raise_death(-number, '')
                 for task in itertools.islice(tasks, len(idle)):
                     child = idle.pop()
@@ -59,14 +61,18 @@ def work(make, tasks, jobs):
                         child.pipe.send((task,))
                     busy[child.pipe] = child, task
                 if not busy:
-                    return
+                    break
                 for pipe in multiprocessing.connection.wait(list(busy)):
                     child, task = busy.pop(pipe)
-                    yield task, child.receive()
+                    result = child.receive()
+                    answered = len(signals) if answers(result) else answered
+                    yield task, result
                     idle.append(child)
         finally:
             for child in children:
                 child.end()
+    for number in signals[answered:]:
+        os.kill(os.getpid(), number)
 
 
 class _Child:

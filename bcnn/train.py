@@ -112,7 +112,7 @@ def run(task, settings, folder, wait=False):
                 progress.say('%s: complete already%s' % (folder, _last_errors(folder)))
                 return 0
             _write_prototxts(task, settings, folder)
-            stopped = engine.call(loop.train, task, settings, folder)
+            stopped = engine.call(loop.train, task, settings, folder, answers=bool)
             if not stopped:
                 _write_done(settings, folder)
     if stopped:

@@ -3,7 +3,7 @@
 #     tools/test.sh                 everything
 #     tools/test.sh -m "not caffe"  only what needs no Caffe, in under a minute
 #     tools/test.sh -k dropout      pytest's own options pass through
-#     tools/test.sh -n 0 -s         in one process, to watch or to debug; otherwise a file a core at a time
+# On every core a file at a time; in one process, to watch or to debug: tools/python -m pytest -s
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 "$here/setup.sh"

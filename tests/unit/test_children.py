@@ -80,6 +80,61 @@ def test_half_a_result_is_a_death():
         children.call(half_a_result)
 
 
+# --- signals
+
+@pytest.fixture
+def ends_with_a_signal(monkeypatch):
+    """Children in whose last moment, with all results received, this process gets a SIGINT."""
+    end = children._Child.end
+
+    def interrupted(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        end(self)
+
+    monkeypatch.setattr(children._Child, 'end', interrupted)
+
+
+def test_a_signal_while_children_are_being_ended_is_not_lost(ends_with_a_signal):
+    with pytest.raises(KeyboardInterrupt):
+        children.call(int, 1)
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        for task, _ in children.work(lambda: int, [1, 2, 3], jobs=2):
+            done.append(task)
+    assert sorted(done) == [1, 2, 3]
+
+
+def test_it_comes_to_the_handler_that_was_there_before(ends_with_a_signal):
+    seen = []
+    old = signal.signal(signal.SIGINT, lambda number, _: seen.append(number))
+    try:
+        assert children.call(int, 1) == 1 and seen == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def test_a_signal_that_meets_the_result_is_not_lost():
+    def last_act():
+        os.kill(os.getppid(), signal.SIGINT)
+        return 'done'
+
+    for _ in range(20):  # it arrives before the result, with it or after it
+        with pytest.raises(KeyboardInterrupt):
+            children.call(last_act)
+
+
+def test_a_child_may_answer_a_signal_in_its_own_way():
+    def answer():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(0.2)  # until it has been passed on, and ignored
+        return 'stopped after iteration 7'
+
+    assert children.call(answer, answers=bool) == 'stopped after iteration 7'
+    with pytest.raises(KeyboardInterrupt):
+        children.call(answer)
+
+
 # --- stopped orphans
 
 HOLD = '''
