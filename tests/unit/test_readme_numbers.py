@@ -20,6 +20,9 @@ NETS = ('mnist/lenet_ip', 'mnist/lenet_all', 'cifar10/nin')
 RESULTS = os.path.join(ROOT, 'analysis', 'results')
 
 
+WORDS = {2: 'two', 3: 'three', 4: 'four', 5: 'five'}
+
+
 def readme():
     with open(os.path.join(ROOT, 'README.md'), encoding='utf-8') as file:
         return ' '.join(file.read().split(' '))
@@ -59,8 +62,7 @@ def test_headline_rows_of_evaluations(start, dataset, net):
             row['experiment'], dataset, net))) in cells[1]
     assert re.split(' [([]', cells[1])[0].endswith('T=%d%s' % (line['T'], part(line['n'])))
     assert cells[2] == '%.2f' % line['standard']
-    words = {1: 'one repetition', 2: 'two repetitions', 3: 'three repetitions', 4: 'four repetitions', 5: 'five repetitions'}
-    assert cells[3] == '%s (%s)' % (common.spread(line['mc'], line['std']), words[line['repetitions']])
+    assert cells[3] == '%s (%s repetitions)' % (common.spread(line['mc'], line['std']), WORDS[line['repetitions']])
     if net in common.paper.PUBLISHED:
         published = common.paper.PUBLISHED[net]
         assert cells[4] == '%.2f / %s' % (published.standard, common.spread(published.mc, published.std))
@@ -118,11 +120,13 @@ def test_what_cifar10_shows_so_far():
 def test_what_adaptive_and_antithetic_sampling_give():
     text = ' '.join(readme().split())
     nin = [row for row in results.read(RESULTS, 'adaptive') if row['net'] == 'cifar10/nin']
-    row = max((row for row in nin if row['different'] is not None), key=lambda row: row['n'])
-    assert 'all %s test images watched' % common.count(row['n']) in text
+    whole = [row for row in nin if row['different'] is not None and row['n'] == common.paper.TEST_IMAGES]
+    total = {name: sum(row[name] for row in whole) for name in ('percent', 'different', 'n', 'errors', 'full_errors')}
+    assert '%s repetitions of T=100 on all %s test images, watched' % (
+        WORDS[len(whole)], common.count(common.paper.TEST_IMAGES)) in text
     assert 'decided at %.1f%% of the passes, %d of %s predictions' % (
-        row['percent'], row['different'], common.count(row['n'])) in text
-    assert 'test error %.2f%% instead of %.2f%%' % tuple(100.0 * row[name] / row['n'] for name in ('errors', 'full_errors')) in text
+        total['percent'] / len(whole), total['different'], common.count(total['n'])) in text
+    assert 'test error %.3f%% instead of %.3f%%' % tuple(100.0 * total[name] / total['n'] for name in ('errors', 'full_errors')) in text
     gains = [row['gain'] for row in results.read(RESULTS, 'sampler')]
     assert '%.1f to %.1f times less variance' % (min(gains), max(gains)) in text
 
