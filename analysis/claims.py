@@ -29,7 +29,6 @@ SUPPORTED, CONTRADICTED, UNKNOWN = 'supported', 'contradicted', 'not enough data
 SCHEDULE = 0.01  # the least share of the paper's schedule for a verdict
 TOO_SHORT = 'a verdict needs %s of the schedule' % common.percent(SCHEDULE)
 SEEDS = 3        # the least number of seeds for an interval over seeds
-Z = 1.96
 # Two-sided 95% quantiles of Student's t for 1, 2, ... degrees of freedom.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
@@ -63,7 +62,7 @@ def interval(differences, noise):
     """
     mean = sum(differences) / len(differences)
     if len(differences) < SEEDS:
-        return mean, Z * noise
+        return mean, common.Z * noise
     std = math.sqrt(sum((value - mean) ** 2 for value in differences) / (len(differences) - 1))
     t = STUDENT[min(len(differences) - 1, len(STUDENT)) - 1]
     return mean, t * std / math.sqrt(len(differences))

@@ -30,6 +30,7 @@ from bcnn.errors import UserError  # noqa: E402
 
 RESULTS = os.path.join(HERE, 'results')
 FILLS = 'python tools/record.py'  # the command that fills the results folder
+Z = 1.96  # standard errors on each side: a 95% interval
 SMALL = 1000  # test images; of fewer, calibration and ranking say little
 EMPTY = 'no results recorded yet: train and evaluate, then run `%s`' % FILLS
 KINDS = {'int': 'int64', 'float': 'float64', 'int?': 'float64', 'float?': 'float64', 'text': 'object',

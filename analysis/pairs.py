@@ -62,7 +62,7 @@ def rows(tables):
             gap, error = points(pair)
             found.append([name(*side) for side in sides_of_pair] + [
                 common.count(pair.n), '%.1f' % pair.only_first, '%.1f' % pair.only_second,
-                '%+.2f +- %.2f' % (gap, 1.96 * error)])
+                '%+.2f +- %.2f' % (gap, common.Z * error)])
     return found
 
 

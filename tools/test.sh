@@ -1,7 +1,7 @@
 #!/bin/sh
 # tools/test.sh [PYTEST ARGS]  -  sets up if needed, then runs the tests.
 #     tools/test.sh                 everything
-#     tools/test.sh -m "not caffe"  only what needs no Caffe, in under a minute
+#     tools/test.sh -m "not caffe"  only what needs no Caffe, in about a minute
 #     tools/test.sh -k dropout      pytest's own options pass through
 # On every core a file at a time; in one process, to watch or to debug: tools/python -m pytest -s
 set -eu

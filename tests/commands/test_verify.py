@@ -199,7 +199,7 @@ def test_a_folder_with_the_config_of_another(place):
 
 
 @pytest.mark.parametrize('table, column, named', [
-    ('evaluations', 'errors', {'convergence.csv', 'risk.csv'}), ('evaluations', 'ece', {'calibration.csv'}),
+    ('evaluations', 'errors', {'convergence.csv', 'risk.csv', 'wrong.csv'}), ('evaluations', 'ece', {'calibration.csv'}),
     ('convergence', 'errors', {'convergence.csv'}), ('calibration', 'count', {'calibration.csv'}),
     ('evaluations', 'only_mc_right', {'evaluations.csv'}), ('risk', 'errors_kept', {'risk.csv'}),
     ('wrong', 'n', {'wrong.csv'})])
