@@ -1,18 +1,19 @@
-"""Every figure, Table 1 and the report from the recorded results: no Caffe, no data, pandas and matplotlib alone."""
+"""Every figure, Table 1, the report and the rules from the recorded results, with pandas and matplotlib alone."""
 
 import os
 
-import common
-import report
+import rules
 import table1
+from command_line import start
+from pages import report
 
 
 def make(tables, out):
     """Writes all; gives the paths."""
     pictures = report.draw(tables, out)
     figures = [os.path.join(out, 'figures', name + kind) for name in pictures for kind in ('.png', '.svg')]
-    return figures + table1.make(tables, out) + report.make(tables, out, pictures)
+    return figures + table1.make(tables, out) + report.make(tables, out, pictures) + rules.make(tables, out)
 
 
 if __name__ == '__main__':
-    common.start(__doc__, make)
+    start(__doc__, make)

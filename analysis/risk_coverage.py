@@ -1,8 +1,8 @@
 """Risk-coverage: the error on the images that are kept when the most uncertain ones are rejected, by each measure."""
 
-import common
-import reliability
-import style
+from command_line import start
+from drawing import panels_of_nets, style
+from records import evaluations, names, uncertainty
 
 # (method, measure): name and look. Lightness, line and marker all differ.
 MEASURES = (
@@ -17,37 +17,30 @@ MEASURES = (
 
 def draw(tables):
     """The figure: a panel a net that was evaluated."""
-    pairs = common.evaluated(tables)
-    made, cells = reliability.grid(pairs, reliability.notes(tables, pairs, [
+    targets = evaluations.targets(tables)
+    figure, cells = panels_of_nets.grid(targets, panels_of_nets.notes(tables, targets, panels_of_nets.hinge(targets) + [
         'Lower is better: a good measure of uncertainty rejects the errors first. Images of equal uncertainty are '
         'rejected at random '
         '(expected value). Bands: one standard deviation over repetitions and seeds.']),
-        legend=2 if len(pairs) > 1 else 3)
-    for axes, pair in zip(cells, pairs):
-        panel(axes, tables, *pair)
-    return style.finish(made, columns=3 if len(pairs) > 1 else 2)
+        legend=2 if len(targets) > 1 else 3)
+    for axes, target in zip(cells, targets):
+        panel(axes, tables, *target)
+    return style.finish(figure, columns=3 if len(targets) > 1 else 2)
 
 
 def panel(axes, tables, dataset, net):
     """Draws a line a measure."""
-    axes.set_title(reliability.name(dataset, net))
-    chosen = common.evaluations(tables, dataset, net)
+    axes.set_title(names.target(dataset, net))
+    groups = evaluations.chosen(tables, dataset, net)
     for (method, measure), label, look in MEASURES:
-        rows = points(tables, chosen, method, measure)
+        rows = uncertainty.error_kept(tables, groups, method, measure)
         if len(rows):
-            reliability.band(axes, rows, 'rejected', look, label)
+            style.band(axes, rows, 'rejected', look, label)
     axes.set_xlabel('images rejected, %')
     axes.set_ylabel('error of those kept, %')
     axes.set_xlim(0, 95)
     axes.set_ylim(bottom=0)
 
 
-def points(tables, chosen, method, measure):
-    """Mean and std of the error kept at each share rejected, over repetitions and seeds."""
-    rows = common.where(reliability.rows_of(common.of_evaluations(tables['risk'], chosen), method), measure=measure)
-    groups = (100.0 * rows['errors_kept'] / rows['kept']).groupby(rows['rejected'])
-    return common.pd.DataFrame({'mean': groups.mean(), 'std': groups.std(ddof=1).fillna(0.0)}).reset_index()
-
-
 if __name__ == '__main__':
-    common.start(__doc__, style.make(draw, 'risk_coverage'))
+    start(__doc__, style.maker(draw, 'risk_coverage'))

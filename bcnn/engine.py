@@ -1,7 +1,7 @@
 """The door to Caffe: the only module that imports it.
 
 Caffe ends the whole process on bad input, so what may fail runs in a forked child first
-(bcnn.children), with a limit on its memory. The environment is set before the import, because
+(bcnn.system.processes), with a limit on its memory. The environment is set before the import, because
 OpenBLAS and glog read it only once.
 """
 
@@ -10,85 +10,129 @@ import os
 import sys
 import tempfile
 import warnings
+from collections import OrderedDict
+from typing import Any, Dict, List, Optional, Tuple, Union
 
-from . import blas
+from .errors import CaffeError, UserError
+from .system import blas, cuda, processes
+from .system.processes import SIGNALS, call, last_words, work  # noqa: F401  (for those who use Caffe)
 
-# 2: errors only; fatal messages are printed in any case.
-os.environ.setdefault('GLOG_minloglevel', '2')
+# 3: fatal messages only; one with CUDA calls it an error that it finds no GPU, also where none is wanted.
+os.environ.setdefault('GLOG_minloglevel', '3')
 # For `caffe` commands that we start: else glog keeps logs, for ever, under names in /tmp that anybody can foresee.
 os.environ.setdefault('GLOG_logtostderr', '1')
 blas.prepare()
 
 import caffe  # noqa: E402
+from caffe import Net as CaffeNet  # noqa: E402
 from caffe import NetSpec, layers, params  # noqa: E402,F401  (for bcnn.nets)
-from caffe.proto import caffe_pb2  # noqa: E402,F401
+from caffe._caffe import Solver as CaffeSolver  # noqa: E402
+from caffe.net_spec import Top  # noqa: E402,F401
+from caffe.proto import caffe_pb2  # noqa: E402
+from caffe.proto.caffe_pb2 import LayerParameter, NetParameter, SolverParameter  # noqa: E402,F401
 from google.protobuf import text_format  # noqa: E402
-from google.protobuf.message import DecodeError  # noqa: E402
-
-from . import children  # noqa: E402
-from .children import SIGNALS, call, last_words, work  # noqa: E402,F401  (for those who use Caffe)
-from .errors import CaffeError, UserError  # noqa: E402
+from google.protobuf.message import DecodeError, Message  # noqa: E402
 
 TRAIN, TEST = caffe.TRAIN, caffe.TEST
 
 
 # --- device, seed ------------------------------------------------------------------------
 
-def use_device(gpu=None):
-    """Compute on the CPU (None) or on GPU number `gpu` from now on; refuses one that is not there."""
-    require_device(gpu)
+_device = []  # what this process computes on, once it does: None for the CPU, or the number of a GPU
+
+
+def use_device(gpu: Optional[int] = None) -> None:
+    """Compute on the CPU (None) or on GPU number `gpu` from now on; a process has one device for its whole life."""
     if gpu is None:
+        _use_cpu()
         caffe.set_mode_cpu()
     else:
-        _open_gpu(gpu)
+        _use_gpu(gpu)
 
 
-def require_device(gpu=None):
-    """Refuse a GPU that is not there, without opening it here: CUDA does not survive a fork."""
-    if gpu is None:
-        return
-    try:
-        call(_open_gpu, gpu)
-    except CaffeError as error:
-        if 'CPU-only' in str(error):
-            raise UserError('GPU %d asked for, but this Caffe is built without GPU support: use --cpu, '
-                            'or the gpu target of the Dockerfile' % gpu)
-        raise UserError('GPU %d cannot be used: %s' % (gpu, error))
+def _use_cpu():
+    """Make this process one of the CPU's, unless it has a GPU; comes before whatever makes Caffe begin.
+
+    A Caffe with CUDA opens a GPU at its first call, whatever the mode. On the CPU that would take
+    memory of the GPU's, and no process that has opened one may be forked: so GPUs are out of its sight.
+    """
+    if not _device:
+        _device.append(None)
+        os.environ[cuda.VISIBLE] = ''
 
 
-_opened = set()  # the GPUs that this process has opened
-
-
-def _open_gpu(gpu):
-    children.lift_memory_limit()
-    _opened.add(gpu)
+def _use_gpu(gpu):
+    if _device not in ([], [gpu]):
+        raise RuntimeError('a process has one device: this one, or one that it was forked from, has begun with %s'
+                           % ('the CPU' if _device[0] is None else 'GPU %d' % _device[0]))
+    _device[:] = [gpu]
+    processes.lift_memory_limit()
     caffe.set_device(gpu)
     caffe.set_mode_gpu()
 
 
-def has_gpu():
+def require_device(gpu: Optional[int] = None) -> None:
+    """Refuse a GPU that is not there or does not compute, without opening it in this process."""
+    if gpu is None:
+        return
+    try:
+        call(_try_gpu, gpu)
+    except CaffeError as error:
+        raise UserError(cuda.missing(gpu, str(error), gpus()))
+
+
+def _try_gpu(gpu):
+    """Nothing: opens a GPU and computes on it, which is when CUDA tells what it lacks."""
+    _use_gpu(gpu)
+    load_net(text_format.Parse(ON_GPU, caffe_pb2.NetParameter())).forward()
+
+
+ON_GPU = '''
+layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 2 dim: 2 } } }
+layer { name: "y" type: "InnerProduct" bottom: "x" top: "y" inner_product_param { num_output: 2 } }
+layer { name: "z" type: "Dropout" bottom: "y" top: "z" phase: TRAIN }
+'''
+
+
+def on_gpu() -> bool:
+    """Whether this process computes on a GPU."""
+    return _device not in ([], [None])
+
+
+def gpus() -> Optional[Dict[str, Any]]:
+    """What cuda.ask() says."""
+    def child():
+        processes.lift_memory_limit()
+        return cuda.ask()
+    return call(child)
+
+
+def has_gpu() -> bool:
     """Whether this Caffe can use GPU 0."""
     try:
-        call(_open_gpu, 0)
+        call(_try_gpu, 0)
     except CaffeError:
         return False
     return True
 
 
-def set_seed(seed):
+def set_seed(seed: int) -> None:
     """Seed Caffe's random numbers: initial weights, dropout masks and crops of this process."""
+    _use_cpu()
     caffe.set_random_seed(int(seed))
 
 
 # --- nets and solvers --------------------------------------------------------------------
 
-def load_net(net, weights=None, phase=TEST, extra_weights=False):
+def load_net(net: Union[str, caffe_pb2.NetParameter], weights: Optional[str] = None, phase: int = TEST,
+             extra_weights: bool = False) -> CaffeNet:
     """A caffe.Net from a prototxt file or a NetParameter, with weights from a caffemodel file.
 
     A bad file raises a UserError with its name and the problem. Caffe itself takes weights
     by layer name and passes over what does not match; here every layer must get its weights,
     and the file may hold more than the net needs only with `extra_weights`.
     """
+    _use_cpu()
     with _as_file(net) as path:
         try:
             _try(_name(net), caffe.Net, path, phase)
@@ -103,8 +147,9 @@ def load_net(net, weights=None, phase=TEST, extra_weights=False):
     return loaded
 
 
-def load_solver(solver):
+def load_solver(solver: Union[str, caffe_pb2.SolverParameter]) -> CaffeSolver:
     """A caffe solver from a prototxt file or a SolverParameter; errors as in load_net."""
+    _use_cpu()
     with _as_file(solver) as path:
         _try(_name(solver), caffe.get_solver, path)
         return caffe.get_solver(path)
@@ -116,19 +161,16 @@ def _try(name, load, *args):
     Not where a GPU is open: a fork of this process cannot use it. What Caffe aborts on then ends
     this process, which is a child of the one that reports it.
     """
-    if _opened:
+    if on_gpu():
         return
     try:
-        call(_forget, load, *args)
+        call(processes.forget, load, *args)
     except MemoryError:
-        raise UserError('%s: %s' % (name, children.out_of_memory('')))
+        raise UserError('%s: %s' % (name, processes.out_of_memory('')))
     except (CaffeError, RuntimeError) as error:
         raise UserError('%s: %s' % (name, ' '.join(str(error).split())))
-
-
-def _forget(function, *args):
-    """Nothing: function(*args) is done for its effects, as a net cannot travel through a pipe."""
-    function(*args)
+    except Exception as error:  # what a Python layer of the user's raises
+        raise UserError('%s: %s' % (name, processes.python_layer_failure(error)))
 
 
 def _blame(path, phase):
@@ -137,8 +179,8 @@ def _blame(path, phase):
         with _as_file(caffe_pb2.NetParameter(layer=net.layer[:count], input=net.input, input_dim=net.input_dim,
                                              input_shape=net.input_shape)) as start:
             try:
-                call(_forget, caffe.Net, start, phase)
-            except (CaffeError, RuntimeError, MemoryError):
+                call(processes.forget, caffe.Net, start, phase)
+            except Exception:  # of Caffe's, or what a Python layer raises
                 return False
             return True
 
@@ -161,26 +203,50 @@ def _check_fit(net, weights, extra_ok):
         if file.read(8) == b'\x89HDF\r\n\x1a\n':
             return  # HDF5 weights: Caffe itself insists on every layer there
     stored = weight_shapes(weights)
-    needed = {name: [tuple(blob.data.shape) for blob in blobs] for name, blobs in net.params.items()}
+    needed = _param_shapes(net)
     missing = sorted(set(needed) - set(stored))
     extra = sorted(set(stored) - set(needed))
     if missing:
         raise UserError('%s: no weights for %s; it has %s' % (weights, ', '.join(missing), ', '.join(sorted(stored))))
     if extra and not extra_ok:
         raise UserError('%s: weights for %s, which the net does not have' % (weights, ', '.join(extra)))
+    _check_shapes(weights, stored, needed)
+
+
+def fitting_layers(net: CaffeNet, weights: str) -> List[str]:
+    """The layers of a net that a caffemodel has weights for; refuses where none fits, or one in another shape."""
+    require_file(weights)
+    stored, needed = weight_shapes(weights), _param_shapes(net)
+    fitting = [name for name in needed if name in stored]
+    if not fitting:
+        raise UserError('%s: weights for %s, none of which the net has; its layers are %s'
+                        % (weights, ', '.join(sorted(stored)), ', '.join(needed)))
+    _check_shapes(weights, stored, OrderedDict((name, needed[name]) for name in fitting))
+    return fitting
+
+
+def _param_shapes(net):
+    return OrderedDict((name, [tuple(blob.data.shape) for blob in blobs]) for name, blobs in net.params.items())
+
+
+class ShapeError(UserError):
+    """Weights of another shape than the net's: another net's, or the net was built for images of another size."""
+
+
+def _check_shapes(weights, stored, needed):
     for name in needed:
         if not _same_shapes(stored[name], needed[name]):
-            raise UserError('%s: layer %s has weights of shape %s, the net needs %s'
-                            % (weights, name, _show(stored[name]), _show(needed[name])))
+            raise ShapeError('%s: layer %s has weights of shape %s, the net needs %s'
+                             % (weights, name, _show(stored[name]), _show(needed[name])))
 
 
-def weight_shapes(weights):
+def weight_shapes(weights: str) -> Dict[str, List[Tuple[int, ...]]]:
     """The shapes of the blobs of each layer in a caffemodel file, old (V1) format or new."""
     if os.path.getsize(weights) >= 1 << 31:  # protobuf's own limit
         raise UserError('%s: not a caffemodel, which has less than 2 GB' % weights)
     try:
         # In a child, because protobuf writes what it dislikes to stderr.
-        shapes = _shapes(weights) if _opened else call(_shapes, weights)
+        shapes = _shapes(weights) if on_gpu() else call(_shapes, weights)
     except (ValueError, CaffeError, MemoryError):
         raise UserError('%s: not a caffemodel, or damaged' % weights)
     if not shapes:
@@ -197,7 +263,7 @@ def _shapes(weights):
             for layer in list(model.layer) + list(model.layers) if layer.blobs}
 
 
-def parse_bytes(message, data):
+def parse_bytes(message: Message, data: bytes) -> Message:
     """The message, filled from its serialised form; ValueError where that is damaged."""
     with warnings.catch_warnings(record=True) as warned:  # of some damage protobuf only warns
         warnings.simplefilter('always')
@@ -228,7 +294,7 @@ def _show(shapes):
     return ' and '.join('x'.join(map(str, shape)) for shape in shapes)
 
 
-def require_file(path):
+def require_file(path: str) -> None:
     """Refuse a path at which there is no file."""
     if not os.path.isfile(path):
         raise UserError('%s: no such file' % path)
@@ -266,7 +332,7 @@ def _as_file(net):
 
 # --- what this Caffe is ------------------------------------------------------------------
 
-def describe():
+def describe() -> Dict[str, Any]:
     """What computed a result: versions, BLAS and its threads, for records."""
     import google.protobuf
     import lmdb

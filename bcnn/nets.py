@@ -11,15 +11,17 @@ model zoo, DSN from s9xie/DSN (examples/best_cifar10_9.65).
 """
 
 import difflib
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from functools import partial
 from math import sqrt
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
-from . import prototxt
-from .engine import TEST, TRAIN, NetSpec, caffe_pb2
+from . import beyond, paper
+from .engine import TEST, TRAIN, NetSpec, Top, caffe_pb2
 from .engine import layers as L
 from .engine import params as P
 from .errors import UserError
+from .prototxt import rewriting
 
 CLASSES = 10
 
@@ -30,17 +32,18 @@ XAVIER = dict(weight_filler=dict(type='xavier'), bias_filler=dict(type='constant
               param=[dict(lr_mult=1), dict(lr_mult=2)])
 
 
-def gaussian(weight_lr=1, bias_lr=2):
+def gaussian(weight_lr: float = 1, bias_lr: float = 2) -> Dict[str, Any]:
     """How NIN and DSN start and learn: std 0.05, biases without weight decay."""
     return dict(weight_filler=dict(type='gaussian', std=0.05), bias_filler=dict(type='constant'),
                 param=[dict(lr_mult=weight_lr, decay_mult=1), dict(lr_mult=bias_lr, decay_mult=0)])
 
 
-def conv(x, size, maps, pad, learning):
+def conv(x: Top, size: int, maps: int, pad: int, learning: Dict[str, Any]) -> Top:
     return L.Convolution(x, num_output=maps, kernel_size=size, pad=pad, **learning)
 
 
-def conv_relu(n, name, x, size, maps, pad=0, learning=gaussian()):  # noqa: B008  (read only)
+def conv_relu(n: NetSpec, name: str, x: Top, size: int, maps: int, pad: int = 0,
+              learning: Dict[str, Any] = gaussian()) -> Top:  # noqa: B008  (read only)
     """A convolution and its ReLU, in place: nothing else reads what is before the ReLU."""
     n[name] = conv(x, size, maps, pad, learning)
     relu = name.replace('conv', 'relu') if name.startswith('conv') else 'relu_' + name
@@ -48,33 +51,33 @@ def conv_relu(n, name, x, size, maps, pad=0, learning=gaussian()):  # noqa: B008
     return n[relu]
 
 
-def pool(x, kind, size, stride):
+def pool(x: Top, kind: int, size: int, stride: int) -> Top:
     return L.Pooling(x, pool=kind, kernel_size=size, stride=stride)
 
 
 MAX, AVE = P.Pooling.MAX, P.Pooling.AVE
 
 
-def dropout(where, samples):
+def dropout(where: Tuple[str, ...], samples: bool, p: float = 0.5) -> Callable[[NetSpec, str, Top], Top]:
     """drop(n, name, x): x through a dropout layer, or x itself where the net has none of that name."""
     def drop(n, name, x):
         if name not in where:
             return x
-        n[name] = L.Dropout(x, dropout_ratio=0.5, **(dict(phase=TRAIN) if samples else {}))
+        n[name] = L.Dropout(x, dropout_ratio=p, **(dict(phase=TRAIN) if samples else {}))
         return n[name]
     return drop
 
 
 # --- the architectures ------------------------------------------------------------------
 
-def lenet(n, drop, maps, pads):
+def lenet(n: NetSpec, drop: Callable, maps: Tuple[int, int, int], pads: Tuple[int, int], pooling: int = MAX) -> Top:
     """The class scores of LeNet; `maps` are the outputs of conv1, conv2 and ip1, `pads` of conv1 and conv2."""
     x = n.conv1 = conv(n.data, 5, maps[0], pads[0], XAVIER)
     x = drop(n, 'dropC1', x)
-    x = n.pool1 = pool(x, MAX, 2, 2)  # no non-linearity after a convolution but this
+    x = n.pool1 = pool(x, pooling, 2, 2)  # no non-linearity after a convolution but this
     x = n.conv2 = conv(x, 5, maps[1], pads[1], XAVIER)
     x = drop(n, 'dropC2', x)
-    x = n.pool2 = pool(x, MAX, 2, 2)
+    x = n.pool2 = pool(x, pooling, 2, 2)
     x = n.ip1 = L.InnerProduct(x, num_output=maps[2], **XAVIER)
     x = n.relu1 = L.ReLU(x)
     x = drop(n, 'drop1', x)
@@ -82,7 +85,7 @@ def lenet(n, drop, maps, pads):
     return n.ip2
 
 
-def nin(n, drop):
+def nin(n: NetSpec, drop: Callable) -> Top:
     """The class scores of Network in Network."""
     x = conv_relu(n, 'conv1', n.data, 5, 192, pad=2)
     x = conv_relu(n, 'cccp1', x, 1, 160)
@@ -101,7 +104,7 @@ def nin(n, drop):
     return n.pool3
 
 
-def dsn(n, drop, companions=False):
+def dsn(n: NetSpec, drop: Callable, companions: bool = False) -> Top:
     """The class margins of a Deeply Supervised Net; with its three companion losses in stage 1.
 
     The ReLUs after conv1, conv2 and conv3 have tops of their own, because the companions read
@@ -133,7 +136,7 @@ def dsn(n, drop, companions=False):
     return n.pool3
 
 
-def not_inverted(x):
+def not_inverted(x: Top) -> Top:
     """Half of x: with stock Caffe's inverted dropout before it, DSN's own dropout.
 
     DSN's Caffe multiplies by the mask in training and by 0.5 at test; stock Caffe by
@@ -144,7 +147,7 @@ def not_inverted(x):
     return L.Power(x, scale=0.5)
 
 
-def companion(n, k, x, size):
+def companion(n: NetSpec, k: int, x: Top, size: int) -> None:
     """Add companion k: a linear SVM that reads the maps x of `size` values an image.
 
     All losses have weight 1; what is small is the learning rate of the SVM's weights. In
@@ -162,29 +165,55 @@ def companion(n, k, x, size):
     n['loss_svm%d' % k] = squared_hinge(ip, n.label)
 
 
-def squared_hinge(scores, label):
+def squared_hinge(scores: Top, label: Top) -> Top:
     return L.HingeLoss(scores, label, norm=P.HingeLoss.L2)
 
 
 # --- the data sets and which nets the paper trains on them --------------------------------
 
-Data = namedtuple('Data', 'layer shape scale train test crop')
-_MNIST = Data('mnist', (1, 28, 28), 1 / 256.0, 'data/mnist/train_lmdb', 'data/mnist/test_lmdb', None)
+class Data(NamedTuple):
+    """The data layers of a net."""
+
+    layer: str                      # their name
+    shape: Tuple[int, int, int]     # of an image, as the net gets it
+    scale: Optional[float]
+    train: str                      # the LMDBs
+    test: str
+    crop: Optional[int]             # random in training, the centre at test
+
+
+_MNIST = Data(layer='mnist', shape=(1, 28, 28), scale=1 / 256.0, train='data/mnist/train_lmdb',
+              test='data/mnist/test_lmdb', crop=None)
 # Not of the paper: the same format and size, for machines that cannot get MNIST.
 _FASHION = _MNIST._replace(train='data/fashion_mnist/train_lmdb', test='data/fashion_mnist/test_lmdb')
 # GCN and ZCA whitening are in the LMDB: no transform here.
-_CIFAR = Data('cifar', (3, 32, 32), None, 'data/cifar10/train_lmdb', 'data/cifar10/test_lmdb', None)
+_CIFAR = Data(layer='cifar', shape=(3, 32, 32), scale=None, train='data/cifar10/train_lmdb',
+              test='data/cifar10/test_lmdb', crop=None)
 # The whitened images with 4 zeros on each side: random crops and mirrors for Augmented-DSN.
 _PAD4 = _CIFAR._replace(train='data/cifar10_pad4/train_lmdb', test='data/cifar10_pad4/test_lmdb', crop=32)
 
-FRACTIONS = (2, 4, 8, 16, 32)  # Figure 3: 1/2 ... 1/32 of the training images
+TEST_BATCH = 100  # images a test step, in all of the authors' files
 LENET_DROPOUT = OrderedDict([
     ('lenet_all', ('dropC1', 'dropC2', 'drop1')), ('lenet_ip', ('drop1',)), ('lenet_none', ())])
 
-# dataset, net: the folder prototxt/<dataset>/<net>. body: the architecture. where: its dropout
-# layers. batch: images a training step. loss: what is trained on. base: the dataset whose
-# deploy and MC nets these are.
-Net = namedtuple('Net', 'dataset net body where data batch loss base')
+
+class Net(NamedTuple):
+    """A net of the paper on a data set: the folder prototxt/<dataset>/<net>."""
+
+    dataset: str
+    net: str
+    body: Callable            # the architecture
+    where: Tuple[str, ...]    # its dropout layers
+    data: Data
+    batch: int                # images a training step
+    loss: Callable            # what is trained on
+    base: str                 # the data set whose deploy and MC nets these are
+    p: float = 0.5            # of its dropout, the paper's everywhere
+
+
+def _net(dataset, net, body, where, data, loss):
+    return Net(dataset=dataset, net=net, body=body, where=where, data=data, batch=paper.batch(dataset, net), loss=loss,
+               base=paper.base_of(dataset))
 
 
 def _registry():
@@ -192,17 +221,21 @@ def _registry():
     for name, where in LENET_DROPOUT.items():
         body = partial(lenet, maps=(20, 50, 500), pads=(0, 0))
         for dataset, data in (('mnist', _MNIST), ('fashion_mnist', _FASHION)):
-            nets.append(Net(dataset, name, body, where, data, 64, L.SoftmaxWithLoss, dataset))
-        for k in FRACTIONS if where else ():
+            nets.append(_net(dataset, name, body, where, data, L.SoftmaxWithLoss))
+        for k in paper.FRACTIONS:
             subset = _MNIST._replace(train='data/mnist_%d/train_lmdb' % k)
-            nets.append(Net('mnist_%d' % k, name, body, where, subset, 64, L.SoftmaxWithLoss, 'mnist'))
+            nets.append(_net('mnist_%d' % k, name, body, where, subset, L.SoftmaxWithLoss))
         # The authors' lenet_all has no pad at conv1, the other two have 2: 28x28 against 32x32 maps.
         body = partial(lenet, maps=(192, 192, 1000), pads=(0 if name == 'lenet_all' else 2, 2))
-        nets.append(Net('cifar10', name, body, where, _CIFAR, 128, L.SoftmaxWithLoss, 'cifar10'))
+        nets.append(_net('cifar10', name, body, where, _CIFAR, L.SoftmaxWithLoss))
+    for variation in beyond.VARIATIONS.values():
+        body = partial(lenet, maps=(20, 50, 500), pads=(0, 0), pooling=getattr(P.Pooling, variation.pooling))
+        nets.append(_net('mnist', variation.net, body, LENET_DROPOUT[beyond.NET], _MNIST, L.SoftmaxWithLoss)
+                    ._replace(p=variation.p))
     drops = ('drop3', 'drop6')
-    nets.append(Net('cifar10', 'nin', nin, drops, _CIFAR, 128, L.SoftmaxWithLoss, 'cifar10'))
-    nets.append(Net('cifar10', 'dsn', dsn, drops, _CIFAR, 100, squared_hinge, 'cifar10'))
-    nets.append(Net('cifar10', 'dsn_aug', dsn, drops, _PAD4, 100, squared_hinge, 'cifar10'))
+    nets.append(_net('cifar10', 'nin', nin, drops, _CIFAR, L.SoftmaxWithLoss))
+    nets.append(_net('cifar10', 'dsn', dsn, drops, _CIFAR, squared_hinge))
+    nets.append(_net('cifar10', 'dsn_aug', dsn, drops, _PAD4, squared_hinge))
     return OrderedDict(((net.dataset, net.net), net) for net in sorted(nets, key=_by_name))
 
 
@@ -216,29 +249,40 @@ DATASETS = tuple(OrderedDict.fromkeys(dataset for dataset, _ in REGISTRY))
 NETS = tuple(OrderedDict.fromkeys(net for _, net in REGISTRY))
 
 
-def find(dataset, net):
+def find(dataset: str, net: str) -> Net:
     """The Net of these names; refuses unknown ones with the nearest that exist."""
-    if dataset not in DATASETS:
+    first = paper.first_draw(dataset)
+    if first not in DATASETS:
         raise UserError('no data set %r; there are: %s' % (dataset, nearest_first(dataset, DATASETS)))
-    here = tuple(name for data, name in REGISTRY if data == dataset)
+    here = tuple(name for data, name in REGISTRY if data == first)
     if net not in here:
         raise UserError('no net %r for %s; there are: %s' % (net, dataset, nearest_first(net, here)))
-    return REGISTRY[dataset, net]
+    entry = REGISTRY[first, net]
+    if dataset == first:
+        return entry
+    # another draw of a fraction: the same net on other images, without files of its own in prototxt/
+    return entry._replace(dataset=dataset, data=entry.data._replace(train='data/%s/train_lmdb' % dataset))
 
 
-def nearest_first(word, words):
+def default_dataset(net: str) -> str:
+    """The data set a net is for: its only one, or mnist."""
+    datasets = [dataset for dataset, name in REGISTRY if name == net]
+    return datasets[0] if len(datasets) == 1 else 'mnist'
+
+
+def nearest_first(word: str, words: Sequence[str]) -> str:
     near = difflib.get_close_matches(str(word), words, n=1, cutoff=0.5)
     return ', '.join(near + [other for other in words if other not in near])
 
 
 # --- the nets ---------------------------------------------------------------------------
 
-def train_test(net, dataset, companions=False):
+def train_test(net: str, dataset: str, companions: bool = False) -> caffe_pb2.NetParameter:
     """The net for training: LMDB data in both phases, loss, and accuracy at test. DSN stage 1 has companions."""
     entry = find(dataset, net)
     n = NetSpec()
     n.data, n.label = _lmdb(entry, TEST)
-    scores = entry.body(n, dropout(entry.where, samples=False), **(dict(companions=True) if companions else {}))
+    scores = entry.body(n, dropout(entry.where, False, entry.p), **(dict(companions=True) if companions else {}))
     n.accuracy = L.Accuracy(scores, n.label, include=dict(phase=TEST))
     n.loss = entry.loss(scores, n.label)
     train = NetSpec()  # of its own: a NetSpec holds one blob `data`
@@ -256,32 +300,32 @@ def _lmdb(entry, phase):
         if training:
             transform['mirror'] = True
     return L.Data(ntop=2, name=data.layer, include=dict(phase=phase), source=data.train if training else data.test,
-                  batch_size=entry.batch if training else 100, backend=P.Data.LMDB,
+                  batch_size=entry.batch if training else TEST_BATCH, backend=P.Data.LMDB,
                   **(dict(transform_param=transform) if transform else {}))
 
 
-def deploy(net, dataset, batch=100):
+def deploy(net: str, dataset: str, batch: int = TEST_BATCH) -> caffe_pb2.NetParameter:
     """The net for Standard dropout: Input `data`, the scores, and their softmax `prob`."""
     return _deploy(find(dataset, net), batch, samples=False)
 
 
-def mc(net, dataset, batch=100):
+def mc(net: str, dataset: str, batch: int = TEST_BATCH) -> caffe_pb2.NetParameter:
     """The net for MC dropout: as deploy, but its dropout samples, for each image and pass."""
     return _deploy(_stochastic(find(dataset, net)), batch, samples=True)
 
 
-def mc_replicate(net, dataset, B=1, T=100):
+def mc_replicate(net: str, dataset: str, B: int = 1, T: int = 100) -> caffe_pb2.NetParameter:
     """The MC net the appendix's way: B images, each copied T times in one minibatch before the first dropout.
 
     Row t * B + b of `prob` is sample t of image b.
     """
-    return prototxt.replicate(mc(net, dataset, batch=B), T)
+    return rewriting.replicate(mc(net, dataset, batch=B), T)
 
 
 def _deploy(entry, batch, samples):
     n = NetSpec()
     n.data = L.Input(shape=dict(dim=[batch] + list(entry.data.shape)))
-    n.prob = L.Softmax(entry.body(n, dropout(entry.where, samples)))
+    n.prob = L.Softmax(entry.body(n, dropout(entry.where, samples, entry.p)))
     return _message(entry, n.to_proto().layer)
 
 

@@ -1,6 +1,7 @@
 """Known answers that a working Caffe must give, before anything is built on it."""
 
 import importlib
+from typing import Optional
 
 import numpy as np
 from google.protobuf import text_format
@@ -22,7 +23,7 @@ layer { name: "identity" type: "Dropout" bottom: "y" top: "identity" }
 '''
 
 
-def check(blas=None):
+def check(blas: Optional[str] = None) -> str:
     """One line that describes this Caffe; raises UserError where an answer is wrong."""
     for package in PACKAGES:
         try:

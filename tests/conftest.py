@@ -1,6 +1,11 @@
-"""Layers of tests, by folder: unit (no Caffe), caffe (real Caffe, tiny nets), commands (whole tools), faults."""
+"""Tests by the package that they test; commands: whole tools; project: the code base itself; campaigns: the long ones.
+
+A module of tests that need real Caffe says so (pytestmark); whole tools and campaigns always do.
+"""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,9 +13,9 @@ import sys
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, ROOT)
+sys.path[:0] = [ROOT, os.path.join(ROOT, 'analysis')]
 
-from bcnn import blas  # noqa: E402
+from bcnn.system import blas  # noqa: E402
 
 blas.prepare()  # as the tools compute; before a test imports numpy
 # Started in the background by a shell, SIGINT is ignored, and commands that tests start would inherit that.
@@ -19,9 +24,25 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        layer = os.path.relpath(str(item.fspath), os.path.join(ROOT, 'tests')).split(os.sep)[0]
-        if layer in ('caffe', 'commands', 'faults'):
+        folder = os.path.relpath(str(item.fspath), os.path.join(ROOT, 'tests')).split(os.sep)[0]
+        if folder in ('commands', 'campaigns'):
             item.add_marker(pytest.mark.caffe)
+
+
+def project_files():
+    """The files of the project, relative to its folder: what git knows or would add, or all but what runs leave behind.
+
+    The Docker image has no .git; .dockerignore has left out there what git would not know.
+    """
+    listed = subprocess.run(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], cwd=ROOT,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) if shutil.which('git') else None
+    if listed is not None and listed.returncode == 0:
+        names = [name for name in listed.stdout.decode().split('\0') if name]
+    else:
+        names = [os.path.relpath(os.path.join(place, name), ROOT) for place, _, files in os.walk(ROOT) for name in files]
+        names = [name for name in names if not re.match(r'(\.git|\.caffe|data|debs|runs/(?!README))|.*(__pycache__|\.hypothesis)/',
+                                                        name)]
+    return sorted(name for name in names if os.path.isfile(os.path.join(ROOT, name)))
 
 
 @pytest.fixture(scope='session')

@@ -2,16 +2,27 @@
 
 import hashlib
 import os
+import struct
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from bcnn.data import cifar, idx, obtain, table
+from bcnn.data import catalogue, cifar, idx, obtain
 from bcnn.errors import UserError
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def idx_images(array):
+    """The idx3 bytes of uint8 images (N, 1, 28, 28)."""
+    return struct.pack('>4i', idx.IMAGES, len(array), idx.SIDE, idx.SIDE) + np.asarray(array, np.uint8).tobytes()
+
+
+def idx_labels(array):
+    """The idx1 bytes of labels."""
+    return struct.pack('>2i', idx.LABELS, len(array)) + np.asarray(array, np.uint8).tobytes()
 
 
 def mnist_bytes(count=50, seed=0):
@@ -19,8 +30,8 @@ def mnist_bytes(count=50, seed=0):
     random = np.random.RandomState(seed)
     found = {}
     for split, n in (('train', count), ('t10k', count // 2)):
-        found['%s-images-idx3-ubyte' % split] = idx.write_images(random.randint(0, 256, (n, 1, 28, 28)))
-        found['%s-labels-idx1-ubyte' % split] = idx.write_labels(random.randint(0, 10, n))
+        found['%s-images-idx3-ubyte' % split] = idx_images(random.randint(0, 256, (n, 1, 28, 28)))
+        found['%s-labels-idx1-ubyte' % split] = idx_labels(random.randint(0, 10, n))
     return found
 
 
@@ -32,10 +43,11 @@ def cifar_bytes(count=4, seed=0):
 
 
 def source(files, places=(), packed=None):
-    """A table.Source of {name: bytes}; packed: {name: bytes of its .gz}."""
+    """A catalogue.Source of {name: bytes}; packed: {name: bytes of its .gz}."""
     md5 = (lambda data: hashlib.md5(data).hexdigest())
-    return table.Source('a small set', tuple(
-        table.File(name, len(data), md5(data), hashlib.sha256(data).hexdigest(), md5(packed[name]) if packed else None)
+    return catalogue.Source('a small set', tuple(
+        catalogue.File(name=name, size=len(data), md5=md5(data), sha256=hashlib.sha256(data).hexdigest(),
+                       packed=md5(packed[name]) if packed else None)
         for name, data in sorted(files.items())), tuple(places), 1 << 20)
 
 
@@ -52,16 +64,24 @@ def put(folder, files):
 _real = {}
 
 
-def real(name):
-    """The real files of a source, {name: bytes}: from the user's downloads, or fetched once; skips where that fails."""
+def fetched(name):
+    """The real files of a source, {name: bytes}: from the user's downloads, or fetched, which is tried once."""
     if name not in _real:
         try:
-            _real[name] = obtain.obtain(name, table.SOURCES[name])[0]
+            _real[name] = obtain.obtain(name, catalogue.SOURCES[name])[0]
         except UserError as error:
             _real[name] = error
     if isinstance(_real[name], UserError):
-        pytest.skip(str(_real[name]))
+        raise _real[name]
     return _real[name]
+
+
+def real(name):
+    """The same; skips where it fails."""
+    try:
+        return fetched(name)
+    except UserError as error:
+        pytest.skip(str(error))
 
 
 def snapshot(folder):

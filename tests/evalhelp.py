@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from bcnn import engine, jobs
+from bcnn import engine
+from bcnn.mc import targets
+from bcnn.prototxt import reading, rewriting
 
 NET = '''
 name: "small"
@@ -18,15 +20,15 @@ layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: 
 '''
 
 
-def small_job(folder, count):
-    """A Job for the small net with weights and `count` images, in a folder."""
+def small_target(folder, count):
+    """The Target of the small net with weights and `count` images, in a folder."""
     (folder / 'net.prototxt').write_text(NET)
     rng = np.random.RandomState(0)
     np.savez(str(folder / 'images.npz'), images=rng.randn(count, 1, 2, 3) * 10, labels=rng.randint(0, 3, count))
     engine.set_seed(7)
-    net = engine.load_net(jobs.prototxt.to_deploy(jobs.prototxt.read(str(folder / 'net.prototxt')), (1, 2, 3), 1))
+    net = engine.load_net(rewriting.to_deploy(reading.read(str(folder / 'net.prototxt')), (1, 2, 3), 1))
     net.save(str(folder / 'w.caffemodel'))
-    return jobs.of_prototxt(str(folder / 'net.prototxt'), str(folder / 'w.caffemodel'), str(folder / 'images.npz'))
+    return targets.of_prototxt(str(folder / 'net.prototxt'), str(folder / 'w.caffemodel'), str(folder / 'images.npz'))
 
 
 def write_digits(path, count, rng):

@@ -3,26 +3,52 @@
 import json
 import multiprocessing
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
 
+import matplotlib
 import numpy as np
+from PIL import Image, ImageDraw, ImageFont
 
 import datahelp
-from bcnn import train
 from bcnn.data import idx, records, sets
+from bcnn.errors import UserError
+from bcnn.mc import evaluation
+from bcnn.training import driver, trainees
 
 TRAIN, TEST = 640, 200  # images: at batch 64 the data layer is back at its first after 10 iterations
 
 
 def mnist(split, count):
-    """The first images and labels of real MNIST: of the prepared set, or of its source files."""
+    """The first images and labels of real MNIST, of the prepared set or of its source files; or digits like them.
+
+    Most tests ask how a net is trained and evaluated, not how well: where MNIST is out of reach they run all the same.
+    """
     if sets.manifest('mnist'):
         return records.load(os.path.join(sets.DATA, 'mnist', split + '_lmdb'), 0, count)
-    files, name = datahelp.real('mnist'), 'train' if split == 'train' else 't10k'
+    try:
+        files, name = datahelp.fetched('mnist'), 'train' if split == 'train' else 't10k'
+    except UserError:
+        return drawn(count, seed=split == 'train')
     return (idx.images(files[name + '-images-idx3-ubyte'], name)[:count].reshape(-1, 1, 28, 28),
             idx.labels(files[name + '-labels-idx1-ubyte'], name)[:count].astype(np.int64))
+
+
+def drawn(count, seed):
+    """Images and labels of digits in a font, each moved, turned and sized at random."""
+    random, images = np.random.RandomState(seed), np.zeros((count, 1, 28, 28), np.uint8)
+    labels = random.randint(0, 10, count).astype(np.int64)
+    path = os.path.join(matplotlib.get_data_path(), 'fonts', 'ttf', 'DejaVuSans.ttf')
+    fonts = {size: ImageFont.truetype(path, size) for size in range(18, 25)}
+    for image, label in zip(images, labels):
+        canvas = Image.new('L', (28, 28))
+        place = random.randint(4, 10), random.randint(-1, 5)
+        ImageDraw.Draw(canvas).text(place, str(label), fill=255, font=fonts[random.randint(18, 25)])
+        image[0] = np.array(canvas.rotate(random.uniform(-15, 15)))
+    return images, labels
 
 
 def padded(images, size, scale):
@@ -64,9 +90,9 @@ def make_subset(data, divisor):
     make_set(data, 'mnist_%d' % divisor, train=(images[::divisor], labels[::divisor]))
 
 
-def task(data, net, batch=None, **options):
+def trainee(data, net, batch=None, **options):
     """The Task of a net on small data, with its training batch made smaller."""
-    made = train.of_paper(net, data=data, **options)
+    made = trainees.of_paper(net, data=data, **options)
     for stage in made.stages if batch else ():
         for layer in stage.net.layer:
             if layer.type == 'Data':
@@ -74,16 +100,59 @@ def task(data, net, batch=None, **options):
     return made
 
 
-def settings(seed=1, iterations=(60,), points='20,50', T=3, gpu=None, jobs=1, snapshot_every=7):
-    return train.Settings(seed, iterations, points, T, gpu, jobs, snapshot_every)
+def settings(seed=1, iterations=(60,), points='20,50', T=3, gpu=None, jobs=1, snapshot_every=7, streams=None,
+             rule=None):
+    return driver.Settings(seed=seed, iterations=iterations, points=points, T=T, gpu=gpu, jobs=jobs,
+                           snapshot_every=snapshot_every, streams=streams, rule=rule)
 
 
-def start(task, how, folder):
+def command(name, *words):
+    """What a tool prints; it has to succeed."""
+    done = subprocess.run([sys.executable, os.path.join(datahelp.ROOT, 'tools', name)] + [str(word) for word in words],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def make_recorded(place, net='lenet_ip'):
+    """Fills a folder with data, runs/mnist-<net>-seed1 with an evaluation in mc/, and results; gives the run."""
+    data = make_data(place / 'data')
+    folder = place / 'runs' / ('mnist-%s-seed1' % net)
+    command('train.py', '--net', net, '--cpu', '--data', data, '--out', folder, '--iters', 20, '--T', 2, '--eval-points',
+            '10,20', '--snapshot-every', 10, '--jobs', 1)
+    command('mc_eval.py', '--net', net, '--weights', folder / 'final.caffemodel', '--data', place / 'data' / 'mnist' /
+            'test_lmdb', *([] if net == 'lenet_none' else ['--T', 4, '--repeats', 2]) + [
+                '--batch', 50, '--jobs', 1, '--out', folder / 'mc' / 'here'])
+    command('record.py', place / 'runs', '--results', place / 'results', '--data', data)
+    config = json.loads((folder / 'mc' / 'here' / 'config.json').read_text())
+    os.rename(str(folder / 'mc' / 'here'), str(folder / 'mc' / evaluation.name_of(config)))
+    return folder
+
+
+def make_clone(folder, weights, results, data):
+    """The project as somebody gets it who has trained nothing: code, weights, results; and prepared data."""
+    for name in ('bcnn', 'tools', 'prototxt'):
+        shutil.copytree(os.path.join(datahelp.ROOT, name), str(folder / name), ignore=shutil.ignore_patterns('__pycache__'))
+    shutil.copytree(str(weights), str(folder / 'weights'))
+    shutil.copytree(str(results), str(folder / 'analysis' / 'results'))
+    os.symlink(str(data), str(folder / 'data'))
+    (folder / 'runs').mkdir()
+    return folder
+
+
+def typed(clone, *words):
+    """What comes of a command line in a clone: exit code, stdout, stderr."""
+    prefix = os.environ.get('CAFFE_PREFIX') or os.path.join(datahelp.ROOT, '.caffe')
+    return subprocess.run(['python3'] + [str(word) for word in words], cwd=str(clone), universal_newlines=True,
+                          env=dict(os.environ, CAFFE_PREFIX=prefix), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def start(trainee, how, folder):
     """A process that trains; its output goes nowhere."""
     def target():
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.stdout = sys.stderr = open(os.devnull, 'w')
-        os._exit(train.run(task, how, str(folder)))
+        os._exit(driver.run(trainee, how, str(folder)))
 
     process = multiprocessing.get_context('fork').Process(target=target)
     process.start()

@@ -28,20 +28,21 @@ def make_parser():
     add('--only', metavar='GLOB', help="the rows whose name matches, and what they are compared with: 'MC*lenet_ip*'")
     add('--clock', choices=('wall', 'cpu'), default='wall',
         help='cpu: processor time, for a machine that does other things as well (default wall)')
+    add('--gpu', type=int, metavar='N', help='measure on this GPU what it has a part in, and the peers on it')
     add('--record', action='store_true', help='write the results to analysis/results/; with --only these rows')
     return parser
 
 
 def run(args):
-    from bcnn import bench, growth, peers
+    from bcnn.bench import benchmark, growth, peers
     from bcnn.errors import UserError
     if args.peers:
         return peers.install()
     if args.record and args.quick:
         raise UserError('--record writes what was measured with care: not with --quick')
-    if args.growth and (args.only or args.clock != 'wall'):
-        raise UserError('--only and --clock are for the table: not with --growth')
-    what, options = (growth, {}) if args.growth else (bench, {'by': args.clock, 'only': args.only})
+    if args.growth and (args.only or args.clock != 'wall' or args.gpu is not None):
+        raise UserError('--only, --clock and --gpu are for the table: not with --growth')
+    what, options = (growth, {}) if args.growth else (benchmark, {'by': args.clock, 'only': args.only, 'gpu': args.gpu})
     rounds = args.rounds if args.rounds is not None else 1 if args.quick else what.ROUNDS
     found = what.run(rounds, args.quick, **options)
     for line in what.lines(found):

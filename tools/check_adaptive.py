@@ -17,12 +17,13 @@ def make_parser():
 
 
 def run(args):
-    from bcnn import beside, tables
-    rows = [row for folder in args.folders for row in beside.rows(folder, args.full)]
+    from bcnn.results import writing
+    from bcnn.studies import adaptive_agreement
+    rows = [row for folder in args.folders for row in adaptive_agreement.rows(folder, args.full)]
     for row in rows:
-        print('\n'.join(beside.lines(row)))
+        print('\n'.join(adaptive_agreement.lines(row)))
     if args.record:
-        print('written: %s' % tables.record('adaptive', rows))
+        print('written: %s' % writing.record('adaptive', rows))
 
 
 if __name__ == '__main__':

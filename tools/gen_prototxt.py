@@ -26,11 +26,11 @@ def make_parser():
 
 def run(args):
     if args.draw:
-        from bcnn import draw
+        from bcnn.prototxt import draw
         draw.named(args.net, args.draw)
         print('drawn: %s' % args.draw)
         return
-    from bcnn import generate
+    from bcnn.prototxt import generate
     if args.check:
         print('%d files are as the code says' % generate.check(args.to, args.net))
         return

@@ -19,8 +19,33 @@ def trained_net(parser):
     """The options that name a net of the paper with its weights, beside --net."""
     add = parser.add_argument
     add('--dataset', help="mnist, mnist_4 ... cifar10 (default: the net's own, mnist for the LeNets)")
-    add('--weights', help='a caffemodel (default: of the training run)')
-    add('--training-seed', type=int, default=1, metavar='K', help='which training run (default 1)')
+    add('--weights', help='a caffemodel (default: of the run that went furthest, of weights/, or published ones)')
+    add('--training-seed', type=int, metavar='K', help='which training run (default 1)')
+
+
+def streams(parser):
+    """The option of a tool that draws random numbers for results that are recorded."""
+    parser.add_argument('--streams', type=int, choices=(1, 2), help='version of the random numbers: 1 for recorded '
+                        'results of before there was 2 (default: as it began, 2 for what is new)')
+
+
+def no_prepare(parser):
+    """The option of a tool that prepares the data it needs."""
+    parser.add_argument('--no-prepare', action='store_true',
+                        help='refuse where a data set is not prepared (default: prepare it)')
+
+
+def image_options(parser):
+    """The options that say what is done to images before the net; a prototxt's data layer says the same of its own."""
+    group = parser.add_argument_group('images', 'what is done to them, where the prototxt does not say it or otherwise')
+    add = group.add_argument
+    add('--scale', metavar='F', help='factor, after the mean: 0.00390625 or 1/256')
+    add('--mean', metavar='M', help='to subtract: a .binaryproto, an .npy, or values a channel, 104,117,123')
+    add('--channels', choices=('bgr', 'rgb'), help='order of the colours of pictures (default: bgr, as Caffe)')
+    add('--resize', metavar='H,W', help='bring them to this size')
+    add('--crop', type=int, metavar='N', help='then take the N x N pixels in the centre')
+    add('--classes', metavar='FILE', help='names of the classes, a line a class: for class folders that are not named '
+        'by numbers (else they are numbered in order of name), and for names in labels.csv')
 
 
 def start(parser, run, argv=None):
@@ -31,7 +56,9 @@ def start(parser, run, argv=None):
     args = parser.parse_args(argv)
     if importlib.util.find_spec('caffe') is None:
         _continue_with_caffe()
-    from bcnn import blas
+    # PYTHONPATH, which the prefix's Python is kept from; last, so that it hides nothing: for a net's Python layers
+    sys.path += [path for path in os.environ.get('BCNN_PYTHONPATH', '').split(os.pathsep) if path]
+    from bcnn.system import blas
     blas.prepare(getattr(args, 'threads', None))  # before anything imports numpy or caffe
     sys.exit(_run(parser.prog, run, args))
 
@@ -48,8 +75,8 @@ def _continue_with_caffe():
 
 def _run(prog, run, args):
     os.environ.pop('BCNN_RELAUNCHED', None)  # children are commands of their own
-    from bcnn import arguments
     from bcnn.errors import UserError
+    from bcnn.system import arguments
     try:
         arguments.check(args)
         return run(args)

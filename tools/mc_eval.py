@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """Evaluate a net with Standard and with MC dropout: errors, calibration, uncertainty.
 
-A net of the paper by name, or any Caffe net by its prototxt, weights and images. Finished blocks
-of images are stored: run the same command again after an interruption, or with more --repeats.
+A net of the paper by name, or any Caffe net by its prototxt, weights and images. Finished blocks are stored: run
+it again after an interruption, or with more --repeats.
 """
 
 import argparse
 import os
 
-from launcher import start, trained_net
+from launcher import image_options, no_prepare, start, streams, trained_net
 
 EXAMPLES = '''examples:
   python tools/mc_eval.py --net dsn_aug --T 100
-  python tools/mc_eval.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel --repeats 1 --adaptive
-  python tools/mc_eval.py --prototxt my_train_val.prototxt --weights my.caffemodel --data my_test_lmdb'''
+  python tools/mc_eval.py --net nin --repeats 1 --adaptive
+  python tools/mc_eval.py --prototxt my_train_val.prototxt --weights my.caffemodel --data my_test_lmdb
+  python tools/mc_eval.py --prototxt deploy.prototxt --weights my.caffemodel --data photos --scale 1/256 --resize 28,28
+a folder of pictures has labels.csv (lines of picture,label; labels from 0), or a folder a class named by its number'''
 
 
 def make_parser():
@@ -23,7 +25,8 @@ def make_parser():
     what.add_argument('--net', help='lenet_all, lenet_ip, lenet_none, nin, dsn or dsn_aug')
     what.add_argument('--prototxt', help='any Caffe net: train_val or deploy, old or new format')
     add = parser.add_argument
-    trained_net(parser)
+    for options in (trained_net, no_prepare, streams, image_options):
+        options(parser)
     add('--data', help='images: an LMDB, an .npz, or a folder of pictures (default: the test set)')
     add('--limit', type=int, metavar='N', help='the first N images only')
     add('--shape', help='of an image, where the prototxt does not tell: 3,32,32')
@@ -32,8 +35,8 @@ def make_parser():
     add('--repeats', type=int, default=5, help='repetitions of the whole evaluation (default 5)')
     add('--seed', type=int, default=1, help='of the dropout masks (default 1)')
     add('--mode', choices=('stream', 'replicate'), default='stream', help="replicate: the paper's appendix")
-    add('--sampler', choices=('independent', 'antithetic'), default='independent',
-        help='antithetic: masks in opposite pairs')
+    add('--sampler', choices=('independent', 'antithetic'), default='independent', help='antithetic: opposite masks')
+    add('--groups', type=int, metavar='G', help='antithetic masks in groups of 2^G passes (default: suits the net)')
     add('--average', choices=('probs', 'scores'), default='probs', help='which average to headline; both are stored')
     add('--crops', type=int, metavar='K', help='share the passes among K random crops and mirrors of padded images')
     add('--adaptive', action='store_true', help='sample an image only until its class after T passes is settled')
@@ -43,13 +46,14 @@ def make_parser():
     add('--jobs', type=int, default=os.cpu_count(), help='processes (default: one a core)')
     add('--gpu', type=int, metavar='N', help='compute on GPU N (default: CPU)')
     add('--standard-only', action='store_true', help='no MC passes')
+    add('--name', help='under which a net or data of your own is recorded (default: of the file or its folder)')
     add('--out', help='folder of the results (default: below runs/)')
     return parser
 
 
 def run(args):
-    from bcnn import command
-    command.evaluate(args)
+    from bcnn.mc import cli
+    cli.evaluate(args)
 
 
 if __name__ == '__main__':

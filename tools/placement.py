@@ -6,7 +6,7 @@ before the pooling that they follow, and with one of them sampling alone.
 import argparse
 import os
 
-from launcher import start, trained_net
+from launcher import no_prepare, start, trained_net
 
 
 def make_parser():
@@ -15,6 +15,7 @@ def make_parser():
         epilog='example: python tools/placement.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel')
     parser.add_argument('--net', required=True, help='lenet_all, lenet_ip, nin, dsn or dsn_aug')
     trained_net(parser)
+    no_prepare(parser)
     parser.add_argument('--data', help='images: an LMDB, an .npz, or a folder of pictures (default: the test set)')
     parser.add_argument('--limit', type=int, metavar='N', help='the first N images only')
     parser.add_argument('--T', type=int, default=100,
@@ -27,16 +28,19 @@ def make_parser():
 
 
 def run(args):
-    from bcnn import jobs, placement, runs, tables
-    job = jobs.of_paper(args.net, args.dataset, args.weights, args.training_seed, args.data, args.limit)
-    folder = args.out or os.path.join(runs.evaluations(job.weights, job.name),
+    from bcnn.mc import targets
+    from bcnn.results import writing
+    from bcnn.studies import placement
+    from bcnn.system import places
+    target = targets.of_arguments(args, data=args.data, limit=args.limit)
+    folder = args.out or os.path.join(places.evaluations(target.weights, target.name),
                                       'placement-T%d-seed%d' % (args.T, args.seed))
     rows = []
-    for row in placement.measure(job, args.T, args.seed, folder, args.jobs):
+    for row in placement.measure(target, args.T, args.seed, folder, args.jobs):
         print(placement.line(row), flush=True)
         rows.append(row)
     if args.record:
-        print('written: %s' % tables.record('placement', rows))
+        print('written: %s' % writing.record('placement', rows))
 
 
 if __name__ == '__main__':

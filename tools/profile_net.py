@@ -3,13 +3,13 @@
 
 import argparse
 
-from launcher import start
+from launcher import start, trained_net
 
 
 def make_parser():
     parser = argparse.ArgumentParser(description=__doc__, epilog='example: python tools/profile_net.py --net nin')
     parser.add_argument('--net', help='lenet_all, lenet_ip, nin, dsn ... (default: lenet_ip, lenet_all and nin)')
-    parser.add_argument('--dataset', help="mnist or cifar10 (default: the net's own, mnist for the LeNets)")
+    trained_net(parser)
     parser.add_argument('--batch', type=int, default=100, help='images a batch (default 100)')
     parser.add_argument('--rounds', type=int, default=7, help='repetitions, of which medians are taken (default 7)')
     parser.add_argument('--record', action='store_true', help='write the table to analysis/results/layers.csv')
@@ -17,12 +17,17 @@ def make_parser():
 
 
 def run(args):
-    from bcnn import jobs, layertimes, tables
-    for net in [args.net] if args.net else ['lenet_ip', 'lenet_all', 'nin']:
-        rows = layertimes.rows(net, args.dataset or jobs.default_dataset(net), args.batch, args.rounds)
-        print('\n'.join(layertimes.lines(rows)))
+    from bcnn import nets, weights
+    from bcnn.bench import layer_times
+    from bcnn.results import writing
+    for name in [args.net] if args.net else ['lenet_ip', 'lenet_all', 'nin']:
+        net = nets.find(args.dataset or nets.default_dataset(name), name)
+        found = weights.at_hand(net, args.weights, args.training_seed)
+        print(found.line() if found else 'weights: random ones, there are no others here; times hardly depend on them')
+        rows = layer_times.rows(name, net.dataset, args.batch, args.rounds, found and found.path)
+        print('\n'.join(layer_times.lines(rows)))
         if args.record:
-            print('written: %s' % tables.record('layers', rows))
+            print('written: %s' % writing.record('layers', rows))
 
 
 if __name__ == '__main__':

@@ -10,9 +10,7 @@ import argparse
 from launcher import start
 
 EXAMPLES = '''profiles (workflow/profiles.json, or a file of your own):
-  quick   minutes on 2 CPU cores: the three LeNets on MNIST, 1,000 iterations (default)
-  cpu     a day on 4 CPU cores: every figure and table, shortened
-  paper   the paper's schedules, for a GPU
+  %s
 
 examples:
   tools/run_all.sh
@@ -22,12 +20,14 @@ examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(prog='run_all.sh', description=__doc__, epilog=EXAMPLES,
+    from bcnn.workflow import plan  # loads nothing but the standard library
+    parser = argparse.ArgumentParser(prog='run_all.sh', description=__doc__,
+                                     epilog=EXAMPLES % '\n  '.join(plan.described()),
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add('--profile', default='quick', help='quick (default), cpu, paper, or a JSON file like one of these')
+    add('--profile', default='quick', help='one of those below (default quick), or a JSON file like one of them')
     add('--only', metavar='GLOB', help="only these: an experiment, a run or both: fig3, '*lenet_all*', 'table1/*nin*'")
-    add('--seeds', type=int, default=1, metavar='N', help='train with seeds 1 to N (default 1)')
+    add('--seeds', type=int, metavar='N', help='train with seeds 1 to N (default: as the profile says, 1)')
     add('--dataset', choices=('mnist', 'fashion_mnist'), help='in the place of MNIST')
     add('--jobs', type=int, metavar='N', help='jobs at once (default: one a core; 100 on a cluster)')
     add('--gpus', metavar='0,1', help='one job on each of these; none: CPU (default: GPU 0 if this Caffe has one)')
@@ -41,7 +41,7 @@ def make_parser():
 
 
 def run(args):
-    from bcnn import run_all
+    from bcnn.workflow import run_all
     return run_all.command(args)
 
 

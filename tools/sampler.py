@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What antithetic masks (mc_eval.py --sampler antithetic) gain for a net: the variance of its mean probabilities.
+"""What antithetic masks (mc_eval.py --sampler antithetic) gain for a net: variance of its mean probabilities, and time.
 
-Pairs of passes with complementary masks are compared with as many passes with masks of their own.
+Groups of 2, 4 and 8 passes (G = 1, 2, 3 groups of channels) are compared with passes that have masks of their own.
 """
 
 import argparse
 
-from launcher import start, trained_net
+from launcher import no_prepare, start, trained_net
 
 
 def make_parser():
@@ -15,22 +15,29 @@ def make_parser():
         epilog='example: python tools/sampler.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel')
     parser.add_argument('--net', required=True, help='lenet_all, lenet_ip, nin, dsn or dsn_aug')
     trained_net(parser)
+    no_prepare(parser)
     parser.add_argument('--limit', type=int, default=200, metavar='N', help='the first N test images (default 200)')
-    parser.add_argument('--pairs', type=int, default=25, help='pairs of passes an image (default 25)')
-    parser.add_argument('--record', action='store_true', help='write the row to analysis/results/sampler.csv')
+    parser.add_argument('--groups', type=int, nargs='+', default=(1, 2, 3), metavar='G',
+                        help='of channels (default 1 2 3, those that the net can have)')
+    parser.add_argument('--draws', type=int, default=25, help='groups of passes an image (default 25)')
+    parser.add_argument('--record', action='store_true', help='write the rows to analysis/results/sampler.csv')
     return parser
 
 
 def run(args):
-    from bcnn import antithetic, jobs, tables
     from bcnn.errors import UserError
-    if args.pairs < 2:
-        raise UserError('--pairs is %d: a variance takes 2 or more' % args.pairs)
-    job = jobs.of_paper(args.net, args.dataset, args.weights, args.training_seed, limit=args.limit)
-    row = antithetic.measure(job, args.pairs)
-    print(antithetic.line(row))
+    from bcnn.mc import targets
+    from bcnn.results import writing
+    from bcnn.studies import antithetic_gain
+    if args.draws < 2:
+        raise UserError('--draws is %d: a variance takes 2 or more' % args.draws)
+    target = targets.of_arguments(args, limit=args.limit)
+    rows = []
+    for groups in antithetic_gain.possible(target, args.groups):
+        rows.append(antithetic_gain.measure(target, groups, args.draws))
+        print(antithetic_gain.line(rows[-1]), flush=True)
     if args.record:
-        print('written: %s' % tables.record('sampler', [row]))
+        print('written: %s' % writing.record('sampler', rows))
 
 
 if __name__ == '__main__':

@@ -1,24 +1,29 @@
 #!/bin/sh
-# tools/setup.sh  -  real BVLC Caffe 1.0 with pycaffe for this project, one command.
+# tools/setup.sh [--debs FOLDER]  -  real BVLC Caffe 1.0 with pycaffe for this project, one command.
 #
 # Unpacks Debian 11's own packages (tools/packages.txt and what they need) into
 # .caffe/ beside this folder. Needs no root, installs nothing on the machine and
 # leaves its package database alone. Where Python already has Caffe (the Docker
 # image, conda) it says so and does nothing. Afterwards:
-#     .caffe/bin/python    Python 3.9 with caffe, numpy, scipy, pandas, lmdb ...
+#     .caffe/bin/python    Python 3.9 with caffe, numpy, scipy, pandas, lmdb ..., and `import bcnn`
 #     .caffe/bin/caffe     the caffe command (and the other caffe tools)
 # Needs apt-get and dpkg-deb (any Debian or Ubuntu), x86-64, glibc 2.31 or newer,
 # and a Debian mirror that still serves bullseye.
 #
+# --debs FOLDER takes Caffe with CUDA from packages that were built elsewhere, by
+#     docker build --target gpu-debs --output FOLDER .
+# and CUDA's libraries from the mirror (non-free); the driver is the machine's own.
+#
 # Settings (environment):
 #     CAFFE_PREFIX          where to put it (default: .caffe)
 #     CAFFE_DEBIAN_MIRROR   base URI of the mirror (default: the one that this
-#                           machine's apt uses for Debian)
+#                           machine's apt uses for Debian; on Ubuntu the one that
+#                           python-apt-common knows)
 #     CAFFE_DEBIAN_KEYRING  keyring that signs it (default: the machine's
-#                           debian-archive-keyring)
+#                           debian-archive-keyring, or that of its own archive)
 #     CAFFE_DEB_CACHE       where downloads are kept, so that a later set-up needs
 #                           no network (default: ~/.cache/bcnn/debs)
-# `a && b || die` is meant (SC2015); $ORIGIN and $(REPO_URI) are not the shell's (SC2016)
+# For shellcheck: "a && b || die" is meant (SC2015); $ORIGIN and $(REPO_URI) are not the shell's (SC2016)
 # shellcheck disable=SC2015,SC2016
 set -eu
 umask 022
@@ -26,6 +31,8 @@ umask 022
 SUITE=bullseye
 MULTIARCH=x86_64-linux-gnu
 NEEDED_MB=1200          # unpacked, plus downloads, plus room to work
+NEEDED_MB_CUDA=2000
+BUILT="libcaffe1 caffe python3-caffe"   # what --debs brings
 # Never unpacked. The C library: the host's own is used, two cannot be mixed. The
 # rest only serves package maintenance, or HTML reports of Snakemake's.
 UNWANTED="libc6 coreutils tar sed dpkg perl perl-base perl-modules-5.32 libperl5.32
@@ -40,22 +47,27 @@ TOOLS="python3.9 caffe caffe-gtest compute_image_mean convert_cifar_data convert
 say() { printf 'setup: %s\n' "$*"; }
 die() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
+MACHINE=${CAFFE_TEST_MACHINE:-}         # for tests: in the place of / for the files that this machine may or may not have
 HERE=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 PACKAGES=$HERE/packages.txt
 PREFIX=${CAFFE_PREFIX:-$(dirname -- "$HERE")/.caffe}
 case $PREFIX in /*) ;; *) PREFIX=$PWD/$PREFIX ;; esac
 CACHE=${CAFFE_DEB_CACHE:-${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/bcnn/debs}
 STAMP=$PREFIX/.bcnn-caffe                            # holds the ID of what was installed
+CUDA_STAMP=$PREFIX/.bcnn-debs                        # of --debs, where they were given: their checksum
 ID=$(cat "$0" "$PACKAGES" | cksum | cut -d' ' -f1)   # changes when this script or the list does
 
 wanted() { sed 's/#.*//' "$PACKAGES" | awk 'NF {print $1}'; }
-is_current() { [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$ID" ]; }
+is_current() {          # what is asked for; without --debs either Caffe will do
+    [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$ID" ] && { [ -z "$GIVEN" ] || [ "$(cat "$CUDA_STAMP" 2>/dev/null)" = "$GIVEN_ID" ]; }
+}
 
 main() {
+    read_options "$@"
+    [ -z "$GIVEN" ] || check_debs
     if is_current; then say "ready: $PREFIX"; exit 0; fi
-    if [ ! -e "$PREFIX" ] && found=$(installed_caffe); then say "nothing to do, found $found"; exit 0; fi
-    [ ! -e "$PREFIX" ] || [ -f "$STAMP" ] ||
-        die "$PREFIX exists and was not made by this script: move it away, or set CAFFE_PREFIX"
+    if [ -z "$GIVEN" ] && [ ! -e "$PREFIX" ] && found=$(installed_caffe); then say "nothing to do, found $found"; exit 0; fi
+    check_prefix_can_go
     check_machine
     open_work_folder
     if is_current; then say "ready: $PREFIX"; exit 0; fi     # another set-up was faster
@@ -66,6 +78,47 @@ main() {
     check_prefix
     install
     say "ready: $PREFIX ($(du -sh "$PREFIX" | cut -f1)), downloads kept in $CACHE"
+}
+
+read_options() {
+    GIVEN='' GIVEN_DEBS='' GIVEN_ID=''
+    while [ $# -gt 0 ]; do
+        case $1 in
+            --debs) [ -n "${2:-}" ] || die "--debs needs a folder with the packages of Caffe with CUDA"; GIVEN=$2; shift 2 ;;
+            -h | --help) sed -n '2,/^# For shellcheck/{/^# For shellcheck/d; s/^# \{0,1\}//; p;}' "$0"; exit 0 ;;
+            *) die "$1: no such option; there is --debs FOLDER, and --help" ;;
+        esac
+    done
+}
+
+check_debs() {          # sets GIVEN_DEBS, a path a line, and GIVEN_ID
+    command -v dpkg-deb >/dev/null 2>&1 || die "no dpkg-deb: --debs needs Debian or Ubuntu"
+    version=$(sed -n '/^+caffe (/{s/^+caffe (//; s/).*//; p;}' "$HERE/../caffe-cuda.patch")
+    [ -d "$GIVEN" ] || die "--debs $GIVEN: no such folder"
+    GIVEN=$(CDPATH='' cd -- "$GIVEN" && pwd)
+    for name in $BUILT; do
+        set -- "$GIVEN/${name}_"*.deb
+        [ -f "$1" ] || die "$GIVEN has no package $name: 'docker build --target gpu-debs --output FOLDER .' makes all that is needed"
+        [ $# -eq 1 ] || die "$GIVEN has $# packages $name: leave the one of version $version"
+        dpkg-deb --contents "$1" >/dev/null 2>&1 || die "$1: not a Debian package, or damaged"
+        found=$(dpkg-deb -f "$1" Architecture)
+        [ "$found" = amd64 ] || die "$1 is for $found, and amd64 (x86-64) is needed"
+        found=$(dpkg-deb -f "$1" Version)
+        [ "$found" = "$version" ] || die "$1 has version $found, and $version is needed: build it with this Dockerfile"
+        GIVEN_DEBS="$GIVEN_DEBS$1
+"
+    done
+    GIVEN_ID=$(printf %s "$GIVEN_DEBS" | tr '\n' '\0' | xargs -0 cat | sha256sum | cut -d' ' -f1)
+}
+
+check_prefix_can_go() { # a prefix is replaced by its own kind only
+    [ -e "$PREFIX" ] || return 0
+    [ -f "$STAMP" ] || die "$PREFIX exists and was not made by this script: move it away, or set CAFFE_PREFIX"
+    if [ -n "$GIVEN" ] && [ ! -f "$CUDA_STAMP" ]; then
+        die "$PREFIX holds the CPU build: move it away, or set CAFFE_PREFIX to another place for the one with CUDA"
+    elif [ -z "$GIVEN" ] && [ -f "$CUDA_STAMP" ]; then
+        die "$PREFIX holds the build with CUDA of another version of this script: run again with --debs, or move it away for the CPU build"
+    fi
 }
 
 installed_caffe() {     # prints which Caffe Python finds without us, if any
@@ -84,10 +137,8 @@ check_machine() {
     if [ -z "$glibc" ] || ! dpkg --compare-versions "$glibc" ge 2.31; then
         die "needs glibc 2.31 or newer (Debian 11, Ubuntu 20.04), this machine has ${glibc:-none}: use Docker or conda"
     fi
-    keyring=${CAFFE_DEBIAN_KEYRING:-/usr/share/keyrings/debian-archive-keyring.gpg}
-    [ -r "$keyring" ] ||
-        die "no keyring $keyring to check Debian's signature: install debian-archive-keyring, or set CAFFE_DEBIAN_KEYRING"
-    keyring=$(readlink -f "$keyring")
+    [ -z "${CAFFE_DEBIAN_KEYRING:-}" ] || [ -r "$CAFFE_DEBIAN_KEYRING" ] ||
+        die "no keyring $CAFFE_DEBIAN_KEYRING to check Debian's signature: that of debian-archive-keyring is meant by CAFFE_DEBIAN_KEYRING"
 }
 
 open_work_folder() {    # sets WORK and DEBS, holds the lock, clears what a killed set-up left
@@ -102,8 +153,10 @@ open_work_folder() {    # sets WORK and DEBS, holds the lock, clears what a kill
     flock -n 9 || { say "waiting for another set-up that uses $DEBS"; flock 9; }
     rm -rf "$PREFIX".tmp.*
     free=$(($(df -Pk "$(dirname -- "$PREFIX")" | awk 'NR == 2 {print $4}') / 1024))
-    [ "$free" -ge "$NEEDED_MB" ] ||
-        die "no space: $(dirname -- "$PREFIX") has $free MB free, $NEEDED_MB MB are needed (CAFFE_PREFIX names another place)"
+    needed=$NEEDED_MB
+    [ -z "$GIVEN" ] || needed=$NEEDED_MB_CUDA
+    [ "$free" -ge "$needed" ] ||
+        die "no space: $(dirname -- "$PREFIX") has $free MB free, $needed MB are needed (CAFFE_PREFIX names another place)"
     WORK=$(mktemp -d "$PREFIX.tmp.XXXXXX") || die "cannot write beside $PREFIX"
     chmod 755 "$WORK"
     trap 'rm -rf "$WORK"' EXIT
@@ -112,16 +165,68 @@ open_work_folder() {    # sets WORK and DEBS, holds the lock, clears what a kill
     mkdir "$NEW"
 }
 
+# What checks Debian's signature, and where Debian's packages are. Ubuntu has neither by default, but
+# carries both in its own signed archive: no root is needed to take them from there.
+find_keyring() {        # sets keyring
+    keyring=${CAFFE_DEBIAN_KEYRING:-$MACHINE/usr/share/keyrings/debian-archive-keyring.gpg}
+    if [ ! -r "$keyring" ]; then
+        from_own_archive debian-archive-keyring ||
+            die "no keyring to check Debian's signature: install debian-archive-keyring, or set CAFFE_DEBIAN_KEYRING ($reason)"
+        keyring=$WORK/debian-archive-keyring/usr/share/keyrings/debian-archive-keyring.gpg
+        [ -r "$keyring" ] || die "debian-archive-keyring has no keyring where it should be: set CAFFE_DEBIAN_KEYRING"
+        say "keyring: of $taken"
+    fi
+}
+
+find_mirror() {         # sets mirror
+    mirror=${CAFFE_DEBIAN_MIRROR:-$(mirror_of_apt)}
+    [ -z "$mirror" ] || return 0
+    templates=$MACHINE/usr/share/python-apt/templates taken="python-apt-common, which is installed"
+    if [ ! -r "$templates/Debian.info" ]; then
+        from_own_archive python-apt-common ||
+            die "this machine's apt names no Debian mirror: set CAFFE_DEBIAN_MIRROR ($reason)"
+        templates=$WORK/python-apt-common/usr/share/python-apt/templates
+    fi
+    mirror=$(mirror_of_template "$templates/Debian.info")
+    [ -n "$mirror" ] || die "$templates/Debian.info names no Debian mirror: set CAFFE_DEBIAN_MIRROR"
+    say "mirror: $mirror, of $taken"
+}
+
+mirror_of_apt() {       # prints the mirror of Debian that this machine's apt uses, if any
+    uri() { apt-get indextargets "$@" 'Created-By: Packages' 2>/dev/null; }
+    found=$(uri --format '$(ORIGIN)/$(LABEL) $(REPO_URI)' | sed -n 's|^Debian/Debian ||p' | head -n 1)
+    # Before the first update apt knows no origins; on Ubuntu a URI of that name is somebody else's
+    if [ -z "$found" ] && ! grep -qsE '^(ID|ID_LIKE)=.*ubuntu' "$MACHINE/etc/os-release"; then
+        found=$(uri --no-release-info --format '$(REPO_URI)' | grep -E '/debian/?$' | head -n 1)
+    fi
+    printf %s "$found"
+}
+
+mirror_of_template() {  # prints the mirror in a file of python-apt-common
+    sed -n 's|^BaseURI: *\(.*/debian\)/*$|\1|p' "$1" 2>/dev/null | head -n 1
+}
+
+from_own_archive() {    # unpacks a package of this machine's own archive into WORK/PACKAGE; sets taken, or reason
+    mkdir -p "$WORK/$1"
+    if (cd "$WORK/$1" && apt-get -qq -o APT::Sandbox::User= download "$1" && dpkg-deb -x "$1"_*.deb .) >"$WORK/log" 2>&1; then
+        taken="$(basename "$WORK/$1/$1"_*.deb), from this machine's own signed archive"
+    else
+        reason="$1 is not in this machine's archive: $(grep -m 1 '^E:' "$WORK/log" || echo 'no message')"
+        return 1
+    fi
+}
+
 # A private apt: its own sources and an empty package database. Of the host's
 # settings only how to reach the network (proxy, timeouts ...).
 private_apt() {
-    mirror=${CAFFE_DEBIAN_MIRROR:-$(apt-get indextargets --no-release-info \
-        --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -E '/debian/?$' | head -n 1)}
-    [ -n "$mirror" ] || die "this machine's apt names no Debian mirror: set CAFFE_DEBIAN_MIRROR"
+    find_keyring
+    find_mirror
     APT=$WORK/apt
-    mkdir -p "$APT/state/lists/partial" "$APT/cache/archives/partial"
+    mkdir -p "$APT/state/lists/partial" "$APT/cache/archives/partial" "$APT/keys"
     : >"$APT/status"
-    printf 'deb [signed-by="%s" arch=amd64] %s %s main\n' "$keyring" "$mirror" "$SUITE" >"$APT/sources.list"
+    # the only keys that are trusted; by a folder, for signed-by takes no path with a space in it
+    case $keyring in *.asc) cp "$keyring" "$APT/keys/debian.asc" ;; *) cp "$keyring" "$APT/keys/debian.gpg" ;; esac
+    printf 'deb [arch=amd64] %s %s main %s\n' "$mirror" "$SUITE" "${GIVEN:+non-free}" >"$APT/sources.list"
     {
         apt-config dump | grep '^Acquire::' | grep -v '^Acquire::IndexTargets' || :
         cat <<END
@@ -131,6 +236,8 @@ Dir::Etc::sourcelist "$APT/sources.list";
 Dir::Etc::sourceparts "/dev/null";
 Dir::Etc::preferences "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";
+Dir::Etc::trusted "/dev/null";
+Dir::Etc::trustedparts "$APT/keys";
 Dir::State "$APT/state";
 Dir::State::status "$APT/status";
 Dir::Cache "$APT/cache";
@@ -145,20 +252,20 @@ APT::Update::Error-Mode "any";
 END
     } >"$APT/apt.conf"
 }
-apt() { command=$1; shift; APT_CONFIG=$APT/apt.conf DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get "$command" "$@"; }
+apt() { APT_CONFIG=$APT/apt.conf DEBIAN_FRONTEND=noninteractive LC_ALL=C xargs -0 apt-get "$@"; }     # reads further words
 
 read_package_list() {   # dies with the cause in one line
-    apt update -qq >"$WORK/log" 2>&1 && return
+    apt update -qq </dev/null >"$WORK/log" 2>&1 && return
     case $(cat "$WORK/log") in
         *"No space left"*) die "no space left for the package list" ;;
         *"Could not resolve"* | *"Could not connect"* | *"Connection"* | *"imed out"* | *"unreachable"*)
             die "no network: cannot reach the mirror $mirror (CAFFE_DEBIAN_MIRROR names another)" ;;
-        *) die "the mirror $mirror has no usable $SUITE: set CAFFE_DEBIAN_MIRROR to one that has ($(grep -m 1 '^[EW]:' "$WORK/log"))" ;;
+        *) die "the mirror $mirror has no usable $SUITE: set CAFFE_DEBIAN_MIRROR to one that has; Debian moves old releases to its archive of distributions, and mirrors of that have it for good ($(grep -m 1 '^[EW]:' "$WORK/log"))" ;;
     esac
 }
 
 download() {            # fills DEBS with what LIST names, "package version" a line
-    LIST=$DEBS/list.$({ cat "$PACKAGES"; echo "$SUITE" "$UNWANTED"; } | cksum | cut -d' ' -f1)
+    LIST=$DEBS/list.$({ cat "$PACKAGES"; echo "$SUITE" "$UNWANTED" ${GIVEN:+"$GIVEN_ID"}; } | cksum | cut -d' ' -f1)
     if [ -f "$LIST" ] && [ -f "$LIST.sha256" ]; then
         (cd "$DEBS" && sha256sum --check --status "$LIST.sha256") && { say "using the downloads in $DEBS"; return; }
         say "damaged downloads in $DEBS: fetching them again"
@@ -167,21 +274,23 @@ download() {            # fills DEBS with what LIST names, "package version" a l
     private_apt
     say "reading the package list of $SUITE"
     read_package_list
-    # shellcheck disable=SC2046
-    apt install -s $(wanted) patchelf >"$WORK/plan" 2>"$WORK/log" ||
+    { wanted; echo patchelf; printf %s "$GIVEN_DEBS"; } | tr '\n' '\0' | apt install -s >"$WORK/plan" 2>"$WORK/log" ||
         die "$SUITE cannot satisfy $PACKAGES ($(grep -m 1 '^E:' "$WORK/log"))"
     while read -r action name version _; do
         [ "$action" = Inst ] || continue
         is_unwanted "$name" || printf '%s %s\n' "$name" "${version#(}"
     done <"$WORK/plan" >"$WORK/list"
-    say "fetching $(grep -c . "$WORK/list") packages"
+    printf %s "$GIVEN_DEBS" | tr '\n' '\0' | xargs -0 -r cp -t "$DEBS" || die "cannot copy $GIVEN to $DEBS"
+    say "fetching $(to_fetch | grep -c .) packages"
     # apt checks each file against the signed list, and keeps what is there and right
-    sed 's/ /=/' "$WORK/list" | (cd "$DEBS" && APT_CONFIG=$APT/apt.conf LC_ALL=C xargs apt-get -qq download) >"$WORK/log" 2>&1 ||
+    to_fetch | tr ' \n' '=\0' | (cd "$DEBS" && apt -qq download) >"$WORK/log" 2>&1 ||
         die "download failed, run again to go on ($(grep -m 1 '^E:' "$WORK/log"))"
     deb_files <"$WORK/list" >"$WORK/files"
     (cd "$DEBS" && xargs sha256sum) <"$WORK/files" >"$LIST.sha256"
     mv "$WORK/list" "$LIST"
 }
+
+to_fetch() { if [ -n "$GIVEN" ]; then grep -v '+cuda[0-9.]*$' "$WORK/list"; else cat "$WORK/list"; fi; }
 
 is_unwanted() {
     set -f
@@ -235,9 +344,15 @@ link() {
     sed -i -e "s#'/usr/share/matplotlib/mpl-data'#os.path.join(sys.base_prefix, 'share/matplotlib/mpl-data')#" \
         -e "s#yield '/etc/matplotlibrc'#yield os.path.join(get_data_path(), 'matplotlibrc')#" \
         "$NEW/usr/lib/python3/dist-packages/matplotlib/__init__.py"
+    project_path >"$NEW/usr/lib/python3/dist-packages/bcnn.pth"
     chmod 755 "$WORK/bin"/*
     rm -rf "${NEW:?}/bin"
     mv "$WORK/bin" "$NEW/bin"
+}
+
+project_path() {        # prints where bcnn is, for `import bcnn` from any folder: relative where both can move together
+    project=$(dirname -- "$HERE")
+    if [ "$PREFIX" = "$project/.caffe" ]; then echo ../../../../..; else printf '%s\n' "$project"; fi
 }
 
 wrapper() {             # prints bin/TOOL: the prefix is closed to Python settings of the host
@@ -245,6 +360,7 @@ wrapper() {             # prints bin/TOOL: the prefix is closed to Python settin
 #!/bin/sh
 # made by tools/setup.sh
 here=\$(dirname -- "\$(dirname -- "\$(readlink -f -- "\$0")")")
+export BCNN_PYTHONPATH="\${PYTHONPATH:-\${BCNN_PYTHONPATH:-}}"    # for modules of a net's Python layers
 unset PYTHONHOME PYTHONPATH
 export GLOG_logtostderr="\${GLOG_logtostderr:-1}"    # no log files with foreseeable names in /tmp
 PYTHONNOUSERSITE=1 exec "\$here/usr/bin/$1" "\$@"
@@ -259,10 +375,11 @@ check_prefix() {        # also leaves the compiled .pyc files of what the tools 
 }
 
 install() {             # two renames: at any moment the old prefix, none, or the new one
+    [ -z "$GIVEN" ] || echo "$GIVEN_ID" >"$NEW/.bcnn-debs"
     echo "$ID" >"$NEW/.bcnn-caffe"
     sync -f "$NEW" 2>/dev/null || :
     [ ! -e "$PREFIX" ] || mv "$PREFIX" "$WORK/old"
     mv "$NEW" "$PREFIX"
 }
 
-main
+main "$@"

@@ -18,8 +18,9 @@ def make_parser():
 
 
 def run(args):
-    from bcnn import runs, status
-    for line in status.lines(args.runs or runs.RUNS):
+    from bcnn.system import places
+    from bcnn.workflow import status
+    for line in status.lines(args.runs or places.RUNS):
         print(line)
 
 

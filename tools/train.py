@@ -8,24 +8,27 @@ run goes on. tools/status.py shows all runs.
 
 import argparse
 
-from launcher import start
+from launcher import no_prepare, start, streams
 
 EXAMPLES = '''examples:
   python tools/train.py --net lenet_all --dataset mnist --seed 1
   python tools/train.py --net lenet_ip --fraction 4 --iters 10000 --cpu
-  python tools/train.py --net dsn_aug --iters 5000,12000,3000 --gpu 0 --eval-points paper'''
+  python tools/train.py --net dsn_aug --schedule 1/20 --gpu 0 --eval-points paper'''
 
 
 def make_parser():
     parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add('--net', required=True, help='lenet_all, lenet_ip, lenet_none, nin, dsn or dsn_aug')
+    add('--net', required=True, help='lenet_all, lenet_ip, lenet_none, nin, dsn, dsn_aug, lenet_all_ave ...')
     add('--dataset', help="mnist, mnist_4 ... cifar10 (default: the net's own, mnist for the LeNets)")
     add('--fraction', type=int, metavar='K', help='train on 1/K of MNIST: 2, 4, 8, 16 or 32')
     add('--seed', type=int, default=1, help='of weights, masks and crops (default 1)')
     add('--iters', metavar='N',
-        help="iterations (default: the paper's); for DSN's stages N,N,N, or N for at most N each")
+        help="the paper's schedule cut off after N iterations; for DSN's stages N,N,N, or N for at most N each")
+    add('--schedule', metavar='1/K', help="the paper's schedule in proportion: 1/K of the iterations of every stage, "
+        'learning rates at the same share of them')
+    add('--init', metavar='WEIGHTS', help='start from a caffemodel: layers by name, as caffe train --weights does')
     device = parser.add_mutually_exclusive_group()
     device.add_argument('--gpu', type=int, metavar='N', help='compute on GPU N')
     device.add_argument('--cpu', action='store_true', help='compute on the CPU (default: GPU 0 if this Caffe has one)')
@@ -36,17 +39,20 @@ def make_parser():
         'log:N (N a decade), paper (its test interval), none, or iterations 100,200,1000')
     add('--T', type=int,
         help="stochastic passes of a measurement (default: the paper's, 50, 10 for fractions, 100 for nin and dsn)")
+    add('--adaptive', action='store_true', help='measure each image only until its class after T passes is settled')
     add('--test-limit', type=int, metavar='N', help='measure on the first N test images only')
     add('--snapshot-every', type=int, metavar='N', help='iterations (default: about a minute)')
     add('--data', help='folder of the prepared sets (default: data/)')
+    no_prepare(parser)
+    streams(parser)
     add('--out', help="the run's folder (default: below runs/)")
     add('--wait', action='store_true', help='where another process trains this run: wait for it (default: refuse)')
     return parser
 
 
 def run(args):
-    from bcnn import train
-    return train.command(args)
+    from bcnn.training import driver
+    return driver.command(args)
 
 
 if __name__ == '__main__':

@@ -12,21 +12,24 @@ EXAMPLES = '''examples:
   python tools/verify.py runs/mnist-lenet_all-seed1   a training run with its evaluations
   python tools/verify.py runs/X/mc/T100-0a1b2c3d      one evaluation
   python tools/verify.py analysis/results             the recorded tables
+  python tools/verify.py weights                      the weights of this project's own runs
   python tools/verify.py                              everything'''
 
 
 def make_parser():
     parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('paths', nargs='*', metavar='FOLDER', help='default: runs/ and analysis/results/')
+    parser.add_argument('paths', nargs='*', metavar='FOLDER', help='default: runs/, analysis/results/ and weights/')
     parser.add_argument('--data', default=ROOT + '/data', metavar='DIR', help='the prepared sets (default: data/)')
     parser.add_argument('--runs', metavar='DIR', help='where the runs of the tables are (default: runs/)')
+    parser.add_argument('--results', default=ROOT + '/analysis/results', metavar='DIR',
+                        help='the tables that weights/ is held against (default: analysis/results/)')
     parser.add_argument('--all', action='store_true', help='show what agrees, too')
     return parser
 
 
 def run(args):
-    from bcnn import verify
+    from bcnn.results import verify
     return verify.command(args)
 
 

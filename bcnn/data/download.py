@@ -16,8 +16,8 @@ import time
 import urllib.error
 import urllib.request
 
-from .. import progress
 from ..errors import UserError
+from ..system import progress
 
 TIMEOUT = 20      # seconds without an answer, or without a byte
 SLOWEST = 1000    # bytes a second; less than that over SLOW_FOR seconds is given up
@@ -33,7 +33,7 @@ class Unreachable(UserError):
 
 # --- http --------------------------------------------------------------------------------
 
-def fetch(url, path, limit, attempts=ATTEMPTS, timeout=TIMEOUT):
+def fetch(url: str, path: str, limit: int, attempts: int = ATTEMPTS, timeout: float = TIMEOUT) -> None:
     """Downloads url to `path`, which may hold the beginning already; at most `limit` bytes."""
     for attempt in range(attempts):
         try:
@@ -129,7 +129,7 @@ def _opener():
 
 # --- npm, apt ----------------------------------------------------------------------------
 
-def npm_pack(package, folder):
+def npm_pack(package: str, folder: str) -> str:
     """The path of the tarball that `npm pack` puts into `folder`; the user's npm settings hold, no script runs."""
     if shutil.which('npm') is None:
         raise Unreachable('npm pack %s: no npm here' % package)
@@ -138,7 +138,7 @@ def npm_pack(package, folder):
     return _only(folder, '.tgz', 'npm pack %s' % package)
 
 
-def apt_download(package, folder):
+def apt_download(package: str, folder: str) -> str:
     """The path of the .deb that apt-get puts into `folder`, its signature checked by apt; no root needed."""
     title = 'apt-get download %s' % package
     if shutil.which('apt-get') is None:

@@ -11,7 +11,7 @@ SIDE = 28
 CLASSES = 10
 
 
-def images(data, name='images'):
+def images(data: bytes, name: str = 'images') -> np.ndarray:
     """The images in an idx3 file's bytes: uint8, (N, 1, 28, 28). `name` is for messages."""
     count, rows, columns = _header(data, name, IMAGES, 3)
     if (rows, columns) != (SIDE, SIDE):
@@ -19,7 +19,7 @@ def images(data, name='images'):
     return _body(data, name, 16, count * SIDE * SIDE).reshape(count, 1, SIDE, SIDE)
 
 
-def labels(data, name='labels'):
+def labels(data: bytes, name: str = 'labels') -> np.ndarray:
     """The labels in an idx1 file's bytes: uint8, (N,), each 0 to 9."""
     count, = _header(data, name, LABELS, 1)
     values = _body(data, name, 8, count)
@@ -29,29 +29,19 @@ def labels(data, name='labels'):
     return values
 
 
-def write_images(array):
-    """The idx3 bytes of uint8 images (N, 1, 28, 28)."""
-    return struct.pack('>4i', IMAGES, len(array), SIDE, SIDE) + np.ascontiguousarray(array, np.uint8).tobytes()
-
-
-def write_labels(array):
-    """The idx1 bytes of labels."""
-    return struct.pack('>2i', LABELS, len(array)) + np.asarray(array, np.uint8).tobytes()
-
-
 def _header(data, name, magic, dimensions):
     length = 4 + 4 * dimensions
     if len(data) < length:
         raise UserError('%s: truncated idx file, %d bytes are less than its header' % (name, len(data)))
-    found = struct.unpack_from('>%dI' % (1 + dimensions), data)
-    if found[0] != magic:
-        raise UserError('%s: not such an idx file, magic number 0x%08x instead of 0x%08x' % (name, found[0], magic))
-    return found[1:]
+    numbers = struct.unpack_from('>%dI' % (1 + dimensions), data)
+    if numbers[0] != magic:
+        raise UserError('%s: not such an idx file, magic number 0x%08x instead of 0x%08x' % (name, numbers[0], magic))
+    return numbers[1:]
 
 
 def _body(data, name, start, length):
     if len(data) != start + length:
-        what = 'truncated' if len(data) < start + length else 'too long'
+        fault = 'truncated' if len(data) < start + length else 'too long'
         raise UserError('%s: %s idx file, %d bytes where its header announces %d'
-                        % (name, what, len(data), start + length))
+                        % (name, fault, len(data), start + length))
     return np.frombuffer(data, np.uint8, length, start)

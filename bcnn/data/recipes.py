@@ -2,45 +2,46 @@
 
 import hashlib
 import os
+from typing import Any, Dict, Sequence, Tuple
 
 import numpy as np
 
-from .. import progress
+from ..system import progress
 from . import cifar, idx, records, whiten
 from .sets import PAD, SETS
 
 BLOCK = 2000  # images in memory at a time
 
 
-def make(name, found, folder, data):
+def make(name: str, contents: Dict[str, bytes], folder: str, data: str) -> Dict[str, Any]:
     """Fills `folder` with the set's files from {file name: bytes}; gives the facts for its manifest."""
     if name == 'nin_weights':
-        return _weights(found, folder)
+        return _weights(contents, folder)
     if name in ('mnist', 'fashion_mnist'):
-        return _bytes(name, folder, records.MNIST_DIGITS, train=mnist(found, 'train'), test=mnist(found, 't10k'))
+        return _bytes(name, folder, records.MNIST_DIGITS, train=mnist(contents, 'train'), test=mnist(contents, 't10k'))
     if name == 'cifar10_raw':
-        return _bytes(name, folder, records.CIFAR_DIGITS, train=batches(found, cifar.TRAIN_FILES),
-                      test=batches(found, cifar.TEST_FILES))
+        return _bytes(name, folder, records.CIFAR_DIGITS, train=batches(contents, cifar.TRAIN_FILES),
+                      test=batches(contents, cifar.TEST_FILES))
     if name == 'cifar10':
-        return _whitened(found, folder)
+        return _whitened(contents, folder)
     if name == 'cifar10_pad4':
         return _padded(folder, os.path.join(data, 'cifar10'))
-    return _subset(name, found, folder)
+    return _subset(name, contents, folder)
 
 
-def mnist(found, split):
+def mnist(contents: Dict[str, bytes], split: str) -> Tuple[np.ndarray, np.ndarray]:
     """Images and labels of an MNIST-shaped set; split is 'train' or 't10k'."""
     images, labels = '%s-images-idx3-ubyte' % split, '%s-labels-idx1-ubyte' % split
-    return idx.images(found[images], images), idx.labels(found[labels], labels)
+    return idx.images(contents[images], images), idx.labels(contents[labels], labels)
 
 
-def batches(found, names):
+def batches(contents: Dict[str, bytes], names: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
     """Images and labels of CIFAR-10's binary files, one after the other."""
-    parts = [cifar.records(found[name], name) for name in names]
+    parts = [cifar.records(contents[name], name) for name in names]
     return np.concatenate([images for images, _ in parts]), np.concatenate([labels for _, labels in parts])
 
 
-def subset(count, divisor, seed):
+def subset(count: int, divisor: int, seed: int) -> np.ndarray:
     """The sorted indices of a random 1/divisor of `count` items; with one seed, smaller subsets lie in larger ones."""
     return np.sort(np.random.RandomState(seed).permutation(count)[:count // divisor])
 
@@ -52,17 +53,17 @@ def _bytes(name, folder, digits, **splits):
                        for split, pair in sorted(splits.items())}}
 
 
-def _subset(name, found, folder):
+def _subset(name, contents, folder):
     settings = SETS[name].settings
-    images, labels = mnist(found, 'train')
+    images, labels = mnist(contents, 'train')
     chosen = subset(len(images), settings['divisor'], settings['seed'])
     facts = _bytes(name, folder, records.MNIST_DIGITS, train=(images[chosen], labels[chosen]))
     facts['indices_sha256'] = hashlib.sha256(chosen.astype('<i4').tobytes()).hexdigest()
     return facts
 
 
-def _whitened(found, folder):
-    train, test = batches(found, cifar.TRAIN_FILES), batches(found, cifar.TEST_FILES)
+def _whitened(contents, folder):
+    train, test = batches(contents, cifar.TRAIN_FILES), batches(contents, cifar.TEST_FILES)
     with progress.bar('cifar10: fitting ZCA', whiten.steps(len(train[0])), 'steps') as step:
         whitener = whiten.fit(train[0], step)
     stored = os.path.join(folder, 'zca.npz')
@@ -95,8 +96,8 @@ def _lmdb(name, split, folder, blocks, labels, digits):
     return facts
 
 
-def _weights(found, folder):
-    (name, data), = found.items()
+def _weights(contents, folder):
+    (name, data), = contents.items()
     with open(os.path.join(folder, name), 'wb') as file:
         file.write(data)
     return {'weights_sha256': hashlib.sha256(data).hexdigest()}

@@ -12,12 +12,15 @@ import hashlib
 import os
 import struct
 import zlib
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import lmdb
 import numpy as np
 
-from .. import children
 from ..errors import CaffeError, UserError
+from ..system import processes
+
+Block = Tuple[np.ndarray, np.ndarray]  # images (N, C, H, W), and the label of each
 
 # Field numbers of Datum in caffe.proto, and protobuf's wire types.
 CHANNELS, HEIGHT, WIDTH, DATA, LABEL, FLOAT_DATA = 1, 2, 3, 4, 5, 6
@@ -30,7 +33,7 @@ PAGE = 4096
 
 # --- Datum -------------------------------------------------------------------------------
 
-def datums(images, labels):
+def datums(images: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Serialised Datums as rows of a uint8 array, of images (N, C, H, W) and labels below 128.
 
     uint8 images go into `data`, fields in the order in which the converters' C++ writes
@@ -54,7 +57,7 @@ def datums(images, labels):
     return np.concatenate([_tile(head, count), labels[:, None], _tile(middle, count), body], axis=1)
 
 
-def arrays(rows, name='LMDB'):
+def arrays(rows: np.ndarray, name: str = 'LMDB') -> Block:
     """Images (N, C, H, W) and labels of serialised Datums of one shape: the inverse of `datums`."""
     fields, where = {}, 0
     first = rows[0].tobytes()
@@ -106,7 +109,8 @@ def _tile(data, count):
 
 # --- LMDB --------------------------------------------------------------------------------
 
-def write(path, blocks, digits, step=lambda n: None):
+def write(path: str, blocks: Iterable[Block], digits: int,
+          step: Callable[[int], None] = lambda n: None) -> Dict[str, Any]:
     """Writes a new LMDB folder of blocks (images, labels), keys counting from zero; gives its facts.
 
     Facts: {'records': their number, 'sha256': of keys and values, see `digest`}.
@@ -132,7 +136,7 @@ def write(path, blocks, digits, step=lambda n: None):
     return {'records': count, 'sha256': sha.hexdigest()}
 
 
-def digest(path, step=lambda n: None):
+def digest(path: str, step: Callable[[int], None] = lambda n: None) -> str:
     """The SHA-256 of an LMDB's records: for each, both lengths (32 bits, little-endian), key, value."""
     sha = hashlib.sha256()
     with _reader(path) as cursor:
@@ -142,20 +146,20 @@ def digest(path, step=lambda n: None):
     return sha.hexdigest()
 
 
-def load(path, start=0, stop=None):
+def load(path: str, start: int = 0, stop: Optional[int] = None) -> Block:
     """Images (N, C, H, W) and labels (N,) of records start to stop, in key order."""
     with _reader(path) as cursor:
         rows = [value for _, value in _span(cursor, start, stop)]
     return _arrays_of(rows, path)
 
 
-def values(path, start=0, stop=None):
+def values(path: str, start: int = 0, stop: Optional[int] = None) -> List[bytes]:
     """The serialised Datums of records start to stop, in key order, whoever wrote them."""
     with _reader(path) as cursor:
         return [bytes(value) for _, value in _span(cursor, start, stop)]
 
 
-def blocks(path, size):
+def blocks(path: str, size: int) -> Iterator[Block]:
     """Yields (images, labels) of `size` records at a time, in key order."""
     with _reader(path) as cursor:
         rows = []
@@ -168,7 +172,7 @@ def blocks(path, size):
             yield _arrays_of(rows, path)
 
 
-def count(path):
+def count(path: str) -> int:
     """The number of records in an LMDB."""
     return _in_child(path, _count)
 
@@ -239,15 +243,15 @@ def _require_sound(path):
 def _walk(path):
     with _open(path) as env, _damage(path), env.begin() as transaction:
         entries, size = env.stat()['entries'], os.path.getsize(os.path.join(path, 'data.mdb'))
-        for found, (key, value) in enumerate(transaction.cursor(), 1):
+        for number, (key, value) in enumerate(transaction.cursor(), 1):
             # A record is read to its end: its length may be a lie that leads out of the file.
-            if found > entries or len(key) + len(value) > size or zlib.crc32(value) < 0:
+            if number > entries or len(key) + len(value) > size or zlib.crc32(value) < 0:
                 raise UserError('%s: not a readable LMDB (records that cannot be): prepare the set again' % path)
 
 
 def _in_child(path, function):
     try:
-        return children.call(function, path)
+        return processes.call(function, path)
     except CaffeError as error:
         raise UserError('%s: not a readable LMDB (%s): prepare the set again'
                         % (path, str(error).replace('the Caffe process', 'reading it')))

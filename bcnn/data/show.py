@@ -1,20 +1,22 @@
 """Contact sheets: what the images look like raw, contrast-normalised, and whitened."""
 
 import os
+from typing import Iterable, Optional
 
 import numpy as np
 
-from .. import files
 from ..errors import UserError
+from ..system import files
 from . import cifar, records, sets, whiten
 
 DIGITS = tuple(str(i) for i in range(10))
 FASHION = ('T-shirt', 'trouser', 'pullover', 'dress', 'coat', 'sandal', 'shirt', 'sneaker', 'bag', 'ankle boot')
+NAMES = {'mnist': DIGITS, 'fashion_mnist': FASHION, 'cifar10': cifar.CLASSES}  # of the classes of each set
 PER_CLASS = 2
 ZOOM, GAP, MARGIN, HEAD = 3, 6, 110, 64  # pixels of the picture
 
 
-def sheet(name, data=sets.DATA, out=None):
+def sheet(name: str, data: str = sets.DATA, out: Optional[str] = None) -> str:
     """The path of a PNG with the first two images of each class of a set: raw, GCN, whitened."""
     folder = sets.require(name, data)
     if name == 'nin_weights':
@@ -27,7 +29,7 @@ def sheet(name, data=sets.DATA, out=None):
             ('GCN + ZCA', whitener.apply(images[chosen]))]
     if name == 'cifar10_pad4':
         rows.append(('padded', records_at(os.path.join(folder, 'train_lmdb'), chosen)))
-    names = cifar.CLASSES if raw == 'cifar10_raw' else FASHION if name == 'fashion_mnist' else DIGITS
+    names = NAMES['cifar10' if raw == 'cifar10_raw' else 'fashion_mnist' if name == 'fashion_mnist' else 'mnist']
     path = out or os.path.join(data, name + '.png')
     picture = _draw([(title, _visible(row)) for title, row in rows], names, name)
     with files.atomic(path) as temporary:
@@ -42,7 +44,7 @@ def _whitener(raw, images, data):
     return whiten.fit(images)
 
 
-def records_at(path, indices):
+def records_at(path: str, indices: Iterable[int]) -> np.ndarray:
     """The images of an LMDB at some places."""
     return np.concatenate([records.load(path, i, i + 1)[0] for i in indices])
 

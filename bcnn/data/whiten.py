@@ -13,13 +13,16 @@ own rounding or finer, where it matters.
 
 import json
 import math
+from typing import Callable, Tuple
 
 import numpy as np
 
-from .. import runs
 from ..errors import UserError
+from ..system import npz
+from .sets import GCN_SCALE as SCALE
+from .sets import ZCA_BIAS as BIAS
 
-SCALE, BIAS, MIN_DIVISOR = 55.0, 0.1, 1e-8  # make_cifar10_gcn_whitened.py and pylearn2's defaults
+MIN_DIVISOR = 1e-8  # pylearn2's default
 EXACT = 53   # bits of a float64's integers
 P_BITS = 24  # P is rounded to multiples of 2^-24: float32's own spacing for numbers in [1, 2)
 BLOCK = 2500
@@ -28,7 +31,7 @@ FORMAT = 1
 
 # --- GCN ---------------------------------------------------------------------------------
 
-def moments(images):
+def moments(images: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     """Each image's mean, and its GCN divisor: the norm of the centred image / 55 (1 if that is below 1e-8)."""
     pixels = images.reshape(len(images), -1)
     size = pixels.shape[1]
@@ -40,7 +43,7 @@ def moments(images):
     return total / float(size), divisor
 
 
-def gcn(images):
+def gcn(images: np.ndarray) -> np.ndarray:
     """uint8 images, contrast-normalised: float64, (N, pixels)."""
     mean, divisor = moments(images)
     return (images.reshape(len(images), -1) - mean[:, None]) / divisor[:, None]
@@ -51,7 +54,7 @@ def gcn(images):
 class Whitener:
     """A fitted ZCA: `mean` (float64) and `transform` (symmetric, float32), applied to raw images."""
 
-    def __init__(self, mean, transform):
+    def __init__(self, mean: np.ndarray, transform: np.ndarray):
         self.mean, self.transform = mean, transform
         # The grid for x - mu: |sum of x_k P_kj| <= |x| |P_j| by Cauchy-Schwarz, for every partial sum too.
         self._p = transform.astype(np.float64)
@@ -59,7 +62,7 @@ class Whitener:
         bound = 1.001 * (SCALE + math.sqrt(np.square(mean).sum())) * longest  # the rounding adds less than 0.001
         self._bits = EXACT - P_BITS - int(math.ceil(math.log(bound, 2)))
 
-    def apply(self, images):
+    def apply(self, images: np.ndarray) -> np.ndarray:
         """uint8 images (N, C, H, W), contrast-normalised and whitened: float32, same shape."""
         images = np.asarray(images)
         if images.dtype != np.uint8 or images.ndim < 2 or images[0:1].size not in (0, len(self.mean)):
@@ -71,16 +74,16 @@ class Whitener:
             out[start:start + BLOCK] = x @ self._p
         return out.reshape(images.shape)
 
-    def save(self, path):
+    def save(self, path: str) -> None:
         """Write mean, transform and settings as an .npz file."""
         settings = {'format': FORMAT, 'scale': SCALE, 'bias': BIAS, 'min_divisor': MIN_DIVISOR}
-        runs.write_arrays(path, dict(mean=self.mean, transform=self.transform,
-                                     settings=json.dumps(settings, sort_keys=True)))
+        npz.write(path, dict(mean=self.mean, transform=self.transform,
+                             settings=json.dumps(settings, sort_keys=True)))
 
 
-def load(path):
+def load(path: str) -> Whitener:
     """The Whitener stored at `path`, for example data/cifar10/zca.npz; use its apply(images)."""
-    stored = runs.read_arrays(path, 'make it with tools/prepare_data.py cifar10')
+    stored = npz.read(path, 'make it with tools/prepare_data.py cifar10')
     try:
         same = json.loads(str(stored['settings']))['format'] == FORMAT
         mean, transform = stored['mean'], stored['transform']
@@ -92,8 +95,8 @@ def load(path):
     return Whitener(mean, transform)
 
 
-def fit(images, step=lambda n: None):
-    """A Whitener fitted to uint8 images (N, C, H, W); step(1) is called STEPS(len(images)) times."""
+def fit(images: np.ndarray, step: Callable[[int], None] = lambda n: None) -> Whitener:
+    """A Whitener fitted to uint8 images (N, C, H, W); step(1) is called steps(len(images)) times."""
     mean, covariance = _mean_and_covariance(images, step)
     covariance[np.diag_indices_from(covariance)] += BIAS
     whole, part = inverse_root(covariance, step)
@@ -105,7 +108,7 @@ def fit(images, step=lambda n: None):
     return Whitener(mean, np.maximum(transform, transform.T))  # equal already, but for a tie broken differently
 
 
-def steps(count):
+def steps(count: int) -> int:
     """How often fit() reports a step for so many images."""
     return 2 * -(-count // BLOCK) + 18
 
@@ -139,12 +142,12 @@ def _fit_grid(images, step):
 
 # --- C^(-1/2), correct far beyond float64 ------------------------------------------------
 
-def on_grid(x, bits):
+def on_grid(x: np.ndarray, bits: int) -> np.ndarray:
     """x rounded to multiples of 2^-bits."""
     return np.rint(x * 2.0 ** bits) * 2.0 ** -bits
 
 
-def inverse_root(c, step=lambda n: None):
+def inverse_root(c: np.ndarray, step: Callable[[int], None] = lambda n: None) -> Tuple[np.ndarray, np.ndarray]:
     """(P, D) with P + D = c^(-1/2) to about 1e-20, for a symmetric positive matrix c; P is on the 2^-40 grid.
 
     A plain eigendecomposition is right to about 1e-13, which after rounding to P_BITS would

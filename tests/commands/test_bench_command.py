@@ -30,12 +30,12 @@ def test_a_quick_run_measures_every_kind_of_row(tool, tmp_path):
     result = tool('bench.py', '--quick', python=sys.executable, env={'XDG_CACHE_HOME': str(tmp_path)})  # no peers there
     assert result.returncode == 0, result.stderr
     rows = {line[:52].strip(): line[52:].split() for line in result.stdout.splitlines()[1:]}
-    for name in ('limit sgemm OpenBLAS', 'limit memory copy', 'MC mnist/lenet_ip T=3 stream',
-                 'MC cifar10/nin T=3 replicate', 'MC mnist/lenet_all T=3 naive', 'data whitening GCN and ZCA',
+    for name in ('limit sgemm OpenBLAS', 'limit memory copy', 'MC mnist/lenet_ip T=4 stream',
+                 'MC cifar10/nin T=4 replicate', 'MC mnist/lenet_all T=4 naive', 'MC mnist/lenet_ip T=4 antithetic', 'data whitening GCN and ZCA',
                  'start-up mc_eval.py',
                  'data LMDB of floats write, hash and sync', 'processes mnist/lenet_all T=2 --jobs 2'):
         assert float(rows[name][0]) > 0, name
-    for name in ('MC cifar10/nin T=3 baal', 'MC mnist/lenet_ip T=3 torch-uncertainty',
+    for name in ('MC cifar10/nin T=4 baal', 'MC cifar10/nin T=4 PyTorch, tuned', 'MC mnist/lenet_ip T=4 torch-uncertainty',
                  'training mnist/lenet_none PyTorch'):
         assert rows[name][0] == '-' and ' '.join(rows[name][1:]).startswith('not installed'), name
     if not sets.manifest('mnist'):

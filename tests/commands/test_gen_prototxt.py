@@ -6,6 +6,8 @@ import shutil
 
 import numpy as np
 import pytest
+
+from bcnn import beyond
 from conftest import ROOT, one_clear_line
 
 COMMITTED = os.path.join(ROOT, 'prototxt')
@@ -44,8 +46,10 @@ def test_the_folders_have_the_files_that_they_should(tool):
              'cifar10/nin': whole, 'cifar10/dsn': stages, 'cifar10/dsn_aug': stages}
     for net in ('lenet_all', 'lenet_ip', 'lenet_none'):
         right['fashion_mnist/' + net] = right['mnist/' + net]
+    for net in beyond.VARIATIONS:
+        right['mnist/' + net] = whole
     for k in (2, 4, 8, 16, 32):
-        for net in ('lenet_all', 'lenet_ip'):
+        for net in ('lenet_all', 'lenet_ip', 'lenet_none'):
             right['mnist_%d/%s' % (k, net)] = {'train_test', 'solver'}
     found = {}
     for path in texts(COMMITTED):
@@ -179,7 +183,7 @@ def test_bad_files_in_one_line(tool, tmp_path, content, words):
 
 
 @pytest.mark.parametrize('options, words', [
-    ([NIN], 'give their shape, for example 3,32,32'), ([NIN, '--shape', '3,5,5'], '(layer pool3)'),
+    ([NIN], 'give their shape, for example --shape 3,32,32'), ([NIN, '--shape', '3,5,5'], '(layer pool3)'),
     ([NIN, '--shape', '3,x'], '--shape 3,x: not of the form 3,32,32'),
     (['nowhere.prototxt'], 'nowhere.prototxt: No such file')])
 def test_bad_options_in_one_line(tool, tmp_path, options, words):

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 import evalhelp
 from bcnn import engine, nets
+from bcnn.studies import adaptive_agreement
 from conftest import ROOT, one_clear_line
 
 NET = '''
@@ -34,6 +35,8 @@ def place(tmp_path_factory):
     place = tmp_path_factory.mktemp('my files')
     rng = np.random.RandomState(0)
     evalhelp.write_digits(place / 'digits.npz', 30, rng)
+    with np.load(str(place / 'digits.npz')) as digits:  # not bytes, which CIFAR-10's nets would want whitened first
+        np.savez(str(place / 'floats.npz'), images=digits['images'].astype(np.float32), labels=digits['labels'])
     np.savez(str(place / 'mine.npz'), images=rng.randn(30, 1, 2, 2), labels=rng.randint(0, 4, 30))
     np.savez(str(place / 'bad_label.npz'), images=rng.randn(3, 1, 2, 2), labels=np.array([0, 4, 1]))
     np.savez(str(place / 'bad_shape.npz'), images=rng.randn(3, 3, 2, 2), labels=np.array([0, 3, 1]))
@@ -43,8 +46,8 @@ def place(tmp_path_factory):
     (place / 'noise.caffemodel').write_bytes(bytes(rng.randint(0, 256, 500).astype(np.uint8)))
     for name in ('lenet_ip', 'lenet_none'):
         engine.load_net(nets.deploy(name, 'mnist')).save(str(place / (name + '.caffemodel')))
-    from bcnn import prototxt
-    net = prototxt.to_deploy(prototxt.read(str(place / 'mine.prototxt')), (1, 2, 2), 1)
+    from bcnn.prototxt import reading, rewriting
+    net = rewriting.to_deploy(reading.read(str(place / 'mine.prototxt')), (1, 2, 2), 1)
     engine.load_net(net).save(str(place / 'mine.caffemodel'))
     return place
 
@@ -71,10 +74,17 @@ def test_a_net_of_the_paper(mc_eval, tmp_path):
     assert len(stored['mc']['probs']['curve']) == 2 and len(stored['mc']['scores']['curve'][0]) == 7
 
 
+def test_the_defaults_are_those_of_table_1(mc_eval, tmp_path):
+    """The paper: T = 100, five repetitions."""
+    assert mc_eval(*MINE).returncode == 0
+    stored = json.loads((tmp_path / 'out' / 'result.json').read_text())
+    assert (stored['config']['T'], stored['mc']['probs']['repetitions']) == (100, 5)
+
+
 def test_a_foreign_net_of_the_old_format(mc_eval):
     result = mc_eval(*MINE + ('--T', 5, '--repeats', 1))
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith('mine on 30 images')
+    assert 'mine on 30 images' in result.stdout
 
 
 def test_it_works_from_another_folder(mc_eval, tmp_path):
@@ -111,7 +121,19 @@ def test_adaptive_check(mc_eval, tmp_path):
 def test_antithetic(mc_eval, tmp_path):
     result = mc_eval(*LENET + ('--T', 8, '--repeats', 1, '--sampler', 'antithetic'))
     assert result.returncode == 0, result.stderr
-    assert json.loads((tmp_path / 'out' / 'config.json').read_text())['mode'] == 'antithetic'
+    about = json.loads((tmp_path / 'out' / 'config.json').read_text())
+    assert about['mode'] == 'antithetic' and about['groups'] == 2
+
+
+def test_adaptive_in_pairs(mc_eval, tmp_path):
+    result = mc_eval(*LENET + ('--T', 40, '--repeats', 1, '--adaptive', '--sampler', 'antithetic'))
+    assert result.returncode == 0, result.stderr
+    about = json.loads((tmp_path / 'out' / 'config.json').read_text())
+    assert about['mode'] == 'adaptive' and about['groups'] == 1
+    with np.load(str(tmp_path / 'out' / 'images.npz')) as stored:
+        assert set(stored['passes'].ravel() % 2) == {0} and stored['passes'].min() >= 10
+    row, = adaptive_agreement.rows(str(tmp_path / 'out'))
+    assert row['groups'] == 1
 
 
 def test_standard_only(mc_eval, tmp_path):
@@ -153,7 +175,7 @@ def test_killed_and_run_again_ends_in_the_same_bytes(place, mc_eval, tmp_path, m
     (('--net', 'lenet_all', '--dataset', 'minst'), ['minst', 'mnist']),
     (('--net', 'nin', '--dataset', 'mnist'), ['nin', 'mnist']),
     (('--net', 'dsn_aug', '--training-seed', 77), ['not trained yet', 'tools/train.py --net dsn_aug', '--weights']),
-    (('--net', 'nin', '--training-seed', 77), ['prepare_data.py nin_weights']),
+    (('--net', 'nin', '--training-seed', 77), ['not trained yet', 'tools/train.py --net nin', '--seed 77']),
     (LENET + ('--T', 0), ['T is 0']),
     (LENET + ('--T', -5), ['T is -5']),
     (LENET + ('--repeats', 0), ['repeats is 0']),
@@ -162,18 +184,22 @@ def test_killed_and_run_again_ends_in_the_same_bytes(place, mc_eval, tmp_path, m
     (LENET + ('--limit', 31), ['30 images', '--limit 31']),
     (LENET + ('--limit', 0), ['--limit 0']),
     (LENET + ('--crops', 5), ['nothing to crop']),
-    (LENET + ('--gpu', 0), ['GPU 0']),
+    (LENET + ('--gpu', 77), ['GPU 77 asked for']),
     (LENET + ('--adaptive', '--mode', 'replicate'), ['--adaptive does not go with --mode replicate']),
-    (LENET + ('--adaptive', '--sampler', 'antithetic'), ['--adaptive does not go with --sampler antithetic']),
+    (LENET + ('--mode', 'replicate', '--sampler', 'antithetic'), ['--mode replicate does not go with --sampler antithetic']),
+    (LENET + ('--groups', 2), ['--groups says nothing without --sampler antithetic']),
+    (LENET + ('--groups', 0, '--sampler', 'antithetic'), ['--groups is 0']),
     (LENET + ('--adaptive-error', 0.1), ['--adaptive-error says nothing without --adaptive']),
     (LENET + ('--adaptive', '--adaptive-check'), ['--adaptive does not go with --adaptive-check']),
     (LENET + ('--adaptive', '--adaptive-error', 0), ['error probability of 0', 'above 0']),
     (LENET + ('--adaptive', '--adaptive-error', 'nan'), ['error probability of nan']),
-    (LENET + ('--T', 7, '--sampler', 'antithetic'), ['in pairs']),
+    (LENET + ('--T', 7, '--sampler', 'antithetic'), ['T is 7', 'groups of 2 passes', 'nearest is 6 or 8']),
+    (LENET + ('--T', 6, '--sampler', 'antithetic', '--groups', 2), ['T is 6', 'groups of 4 passes', 'nearest is 4 or 8']),
     (LENET[:2] + ('--weights', 'none.caffemodel', '--data', 'digits.npz'), ['none.caffemodel', 'no such file']),
     (LENET[:2] + ('--weights', 'noise.caffemodel', '--data', 'digits.npz'), ['noise.caffemodel', 'not a caffemodel']),
     (LENET[:2] + ('--weights', 'mine.caffemodel', '--data', 'digits.npz'), ['mine.caffemodel', 'no weights for conv1, conv2']),
-    (('--net', 'lenet_ip', '--dataset', 'cifar10', '--weights', 'lenet_ip.caffemodel', '--data', 'digits.npz'), ['conv1', 'shape']),
+    (('--net', 'lenet_ip', '--dataset', 'cifar10', '--weights', 'lenet_ip.caffemodel', '--data', 'floats.npz'),
+     ['1x28x28', '3x32x32', '--resize']),
     (LENET[:4] + ('--data', 'mine.npz'), ['1x2x2', '1x28x28']),
     (LENET[:4] + ('--data', 'nowhere'), ['nowhere', 'no images']),
     (MINE[:4] + ('--data', 'bad_label.npz'), ['image 1 has label 4', '0 to 3']),

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import evalhelp
-from bcnn import beside, engine, layertimes, nets, results, tables
+from bcnn import engine, nets
+from bcnn.bench import layer_times
+from bcnn.results import csv_tables, writing
+from bcnn.studies import adaptive_agreement
 from conftest import one_clear_line
 
 
@@ -36,7 +39,7 @@ def test_an_adaptive_evaluation_beside_a_full_one(tool, evaluated):
     adaptive, full, _ = evaluated
     result = tool('check_adaptive.py', adaptive, '--full', full)
     assert result.returncode == 0, result.stderr
-    row, = beside.rows(str(adaptive), str(full))
+    row, = adaptive_agreement.rows(str(adaptive), str(full))
     found = json.loads((adaptive / 'result.json').read_text())['adaptive']['passes'][0]
     assert row['passes'] == found['mean'] and row['different'] == found['check']['different']
     with np.load(str(adaptive / 'images.npz')) as ours, np.load(str(full / 'images.npz')) as theirs:
@@ -55,7 +58,7 @@ def test_one_that_was_not_checked(tool, place, evaluated):
     result = tool('mc_eval.py', '--net', 'lenet_ip', '--weights', place / 'w.caffemodel', '--data', place / 'digits.npz',
                   '--T', 30, '--repeats', 1, '--adaptive', '--adaptive-error', 0.2, '--out', place / 'unchecked')
     assert result.returncode == 0, result.stderr
-    row, = beside.rows(str(place / 'unchecked'), str(evaluated[1]))
+    row, = adaptive_agreement.rows(str(place / 'unchecked'), str(evaluated[1]))
     with np.load(str(place / 'unchecked' / 'images.npz')) as ours:
         assert row['errors'] == (ours['mc_probs'][0].argmax(1) != ours['labels']).sum()
         assert row['passes'] == ours['passes'][0].mean() < 30
@@ -64,18 +67,18 @@ def test_one_that_was_not_checked(tool, place, evaluated):
 
 
 def test_rows_are_added_and_replaced(tmp_path, evaluated):
-    row, = beside.rows(str(evaluated[0]))
+    row, = adaptive_agreement.rows(str(evaluated[0]))
     assert row['other_errors'] is None and row['noise'] is None
-    tables.record('adaptive', [row], str(tmp_path))
-    tables.record('adaptive', [dict(row, repetition=2)], str(tmp_path))
-    tables.record('adaptive', [dict(row, passes=7.5)], str(tmp_path))
-    assert [(one['repetition'], one['passes']) for one in results.read(str(tmp_path), 'adaptive')] == [
+    writing.record('adaptive', [row], str(tmp_path))
+    writing.record('adaptive', [dict(row, repetition=2)], str(tmp_path))
+    writing.record('adaptive', [dict(row, passes=7.5)], str(tmp_path))
+    assert [(one['repetition'], one['passes']) for one in csv_tables.read(str(tmp_path), 'adaptive')] == [
         (1, 7.5), (2, float('%.6g' % row['passes']))]
 
 
-def test_one_pair_is_too_few(tool, place):
-    result = tool('sampler.py', '--net', 'lenet_ip', '--weights', place / 'w.caffemodel', '--pairs', 1)
-    one_clear_line(result, '--pairs is 1')
+def test_one_group_is_too_few(tool, place):
+    result = tool('sampler.py', '--net', 'lenet_ip', '--weights', place / 'w.caffemodel', '--draws', 1)
+    one_clear_line(result, '--draws is 1')
 
 
 def test_layers_of_a_net(tool):
@@ -87,7 +90,7 @@ def test_layers_of_a_net(tool):
 
 
 def test_shares_and_operations_by_hand():
-    rows = layertimes.rows('lenet_all', 'mnist', batch=3, rounds=2)
+    rows = layer_times.rows('lenet_all', 'mnist', batch=3, rounds=2)
     sampled = [row for row in rows if row['part'] == 'sampled']
     assert sampled[0]['layer'] == 'dropC1' and sum(row['share'] for row in sampled) == pytest.approx(100)
     conv2 = next(row for row in rows if row['layer'] == 'conv2')

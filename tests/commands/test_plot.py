@@ -4,19 +4,16 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
+from analysishelp import Synthetic, whole_paper
 from conftest import ROOT, one_clear_line
-
-sys.path.insert(0, os.path.join(ROOT, 'tests'))
-from analysishelp import Synthetic, whole_paper  # noqa: E402
 
 PYTHON = os.path.join(ROOT, 'tools', 'python')
 FIGURES = ['fig2', 'fig3', 'fig4', 'reliability', 'risk_coverage', 'uncertain_images', 'bench_chart', 'bench_growth']
 MADE = sorted(['figures/%s.%s' % (name, kind) for name in FIGURES for kind in ('png', 'svg')]
-              + ['tables/table1.%s' % kind for kind in ('csv', 'md', 'tex')] + ['report.html'])
+              + ['tables/table1.%s' % kind for kind in ('csv', 'md', 'tex')] + ['report.html', 'report_speed.html', 'rules.md'])
 
 
 def run(script, *args, python=(PYTHON,), root=ROOT):
@@ -33,13 +30,15 @@ def files(folder):
 
 @pytest.fixture(scope='module')
 def clone(tmp_path_factory):
-    """What plot.py may need of a clone, and nothing more: analysis/ and five light modules."""
+    """What plot.py may need of a clone, and nothing more: analysis/ and a few light modules."""
     root = tmp_path_factory.mktemp('clone')
     shutil.copytree(os.path.join(ROOT, 'analysis'), str(root / 'analysis'),
-                    ignore=shutil.ignore_patterns('results', 'figures', 'tables', 'report.html', '__pycache__'))
-    (root / 'bcnn').mkdir()
-    for name in ('__init__.py', 'paper.py', 'results.py', 'cost.py', 'errors.py'):
-        shutil.copy(os.path.join(ROOT, 'bcnn', name), str(root / 'bcnn'))
+                    ignore=shutil.ignore_patterns('results', 'figures', 'tables', 'report*.html', '__pycache__'))
+    for name in ('__init__.py', 'paper.py', 'beyond.py', 'errors.py', 'results/__init__.py', 'results/schema.py',
+                 'results/csv_tables.py', 'system/__init__.py', 'system/durations.py', 'workflow/__init__.py',
+                 'workflow/cost.py', 'workflow/jobs.py'):
+        (root / 'bcnn' / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(os.path.join(ROOT, 'bcnn', name), str(root / 'bcnn' / name))
     (root / 'analysis' / 'results').mkdir()
     whole_paper(seeds=(1, 2), length=0.01).write(root / 'analysis' / 'results')
     return root
@@ -58,11 +57,13 @@ def test_everything_from_a_clone_without_caffe_twice_the_same_bytes(clone, tmp_p
 
 
 def test_it_loads_neither_caffe_nor_scipy(clone, tmp_path):
-    code = ('import sys; sys.argv = ["report.py"]; sys.path.insert(0, %r); import report, plot; '
+    code = ('import sys; sys.argv = ["plot.py"]; sys.path.insert(0, %r); import plot; '
             'print(sorted({"caffe", "scipy", "lmdb", "PIL.ImageTk"} & set(sys.modules)), '
             'sorted(name for name in sys.modules if name.startswith("bcnn")))' % str(clone / 'analysis'))
     result = subprocess.run([PYTHON, '-c', code], stdout=subprocess.PIPE, universal_newlines=True)
-    assert result.stdout == "[] ['bcnn', 'bcnn.cost', 'bcnn.errors', 'bcnn.paper', 'bcnn.results']\n"
+    assert result.stdout == ("[] ['bcnn', 'bcnn.beyond', 'bcnn.errors', 'bcnn.paper', 'bcnn.results', 'bcnn.results.csv_tables', "
+                             "'bcnn.results.schema', 'bcnn.system', 'bcnn.system.durations', 'bcnn.workflow', "
+                             "'bcnn.workflow.cost', 'bcnn.workflow.jobs']\n")
 
 
 def test_each_script_works_alone(clone, tmp_path):
@@ -71,8 +72,10 @@ def test_each_script_works_alone(clone, tmp_path):
     result = run('table1.py', '--results', clone / 'analysis' / 'results', '--out', tmp_path)
     assert result.returncode == 0 and 'tables/table1.tex' in files(tmp_path)
     result = run('claims.py', '--results', clone / 'analysis' / 'results')
-    assert result.returncode == 0 and len(result.stdout.splitlines()) == 15
-    result = run('pairs.py', '--results', clone / 'analysis' / 'results')
+    assert result.returncode == 0 and result.stdout.count('\n  ') > 32 and 'Questions of our own:' in result.stdout
+    result = run('speed.py', '--results', clone / 'analysis' / 'results', '--out', tmp_path)
+    assert result.returncode == 0 and 'figures/bench_growth.svg' in files(tmp_path)
+    result = run('compare.py', '--results', clone / 'analysis' / 'results')
     assert result.returncode == 0 and result.stdout.startswith('first ')
 
 

@@ -3,9 +3,9 @@
 import contextlib
 import gzip
 import os
-import shutil
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,14 +14,14 @@ import time
 
 import pytest
 
-from bcnn import files
 from bcnn.data import check, records, sets
 from bcnn.errors import UserError
+from bcnn.system import files, locks
 from conftest import one_clear_line
-from datahelp import ROOT, mnist_bytes, put, real, snapshot, source
+from datahelp import ROOT, cifar_bytes, mnist_bytes, put, real, snapshot, source
 
 TOOL = 'prepare_data.py'
-MNIST = [name for name, entry in sets.SETS.items() if entry.source == 'mnist']
+MNIST = [name for name, entry in sets.SETS.items() if entry.source == 'mnist' and 'draw' not in name]
 # No machine on the web, wherever the test runs: a proxy that is not there.
 OFFLINE = {'http_proxy': 'http://127.0.0.1:1', 'https_proxy': 'http://127.0.0.1:1', 'no_proxy': '', 'NO_PROXY': '',
            'HTTPS_PROXY': 'http://127.0.0.1:1',
@@ -34,7 +34,7 @@ def prepared(tmp_path_factory):
     real('mnist')  # the download, if need be, counts for no single test
     data = tmp_path_factory.mktemp('prepared') / 'data'
     start = time.time()
-    subprocess.check_call([sys.executable, os.path.join(ROOT, 'tools', TOOL), 'mnist', '--data', str(data)])
+    subprocess.check_call([sys.executable, os.path.join(ROOT, 'tools', TOOL)] + MNIST + ['--data', str(data)])
     assert time.time() - start < 60
     return data
 
@@ -55,6 +55,24 @@ def test_mnist_and_its_subsets(prepared):
             assert records.digest(path) == facts['splits'][split]['sha256'] == check.DIGESTS[name, split]
 
 
+def test_a_set_is_made_without_its_siblings(tool, tmp_path, prepared):
+    """And a set that another is made from is made first, in an order of its own."""
+    result = tool(TOOL, 'mnist_32', '--data', tmp_path / 'data')
+    assert result.returncode == 0, result.stderr
+    assert os.listdir(str(tmp_path / 'data')) == ['mnist_32'] and 'mnist_32: made (' in result.stdout
+    assert mdbs(tmp_path / 'data')['mnist_32/train_lmdb/data.mdb'] == mdbs(prepared)['mnist_32/train_lmdb/data.mdb']
+    assert sets.with_bases(['cifar10_pad4']) == ['cifar10', 'cifar10_pad4'] and sets.with_bases(['cifar10_raw']) == ['cifar10_raw']
+
+
+def test_a_set_made_from_another_brings_that_one_along(tmp_path):
+    """From a small CIFAR-10 in the real format; whitening is real, of few images."""
+    small = cifar_bytes(4)
+    sets.prepare(['cifar10_pad4'], str(tmp_path), put(tmp_path / 'mine', small), {'cifar10': source(small)})
+    assert sorted(name for name in os.listdir(str(tmp_path)) if name != 'mine') == ['cifar10', 'cifar10_pad4']
+    plain, padded = (records.load(str(tmp_path / name / 'test_lmdb'))[0] for name in ('cifar10', 'cifar10_pad4'))
+    assert (padded[:, :, 4:-4, 4:-4] == plain).all() and padded.shape[2:] == (40, 40)
+
+
 def test_subsets_are_random_nested_and_in_file_order(prepared):
     def content(name):
         images, labels = records.load(str(prepared / name / 'train_lmdb'))
@@ -73,7 +91,7 @@ def test_subsets_are_random_nested_and_in_file_order(prepared):
 
 def test_again_does_nothing_and_list_shows_it(tool, prepared):
     before = snapshot(prepared)
-    result = tool(TOOL, 'mnist', '--data', prepared)
+    result = tool(TOOL, *MNIST + ['--data', prepared])
     assert result.returncode == 0 and result.stdout.count(': ready (') == 6 and ': made (' not in result.stdout
     assert re.search(r'mnist_32: ready \(train 1875 records, seed 0, per class 210 192 181', result.stdout)
     assert snapshot(prepared) == before
@@ -97,7 +115,7 @@ def test_list_without_anything(tool, tmp_path):
 def test_from_the_users_own_packed_files_the_bytes_are_the_same(tool, tmp_path, prepared):
     here = put(tmp_path / 'mine', {name + '.gz': gzip.compress(data, 1) for name, data in real('mnist').items()})
     env = dict(OFFLINE, BCNN_DOWNLOADS=str(tmp_path / 'no'))
-    result = tool(TOOL, 'mnist', '--from', here, '--data', tmp_path / 'data', env=env)
+    result = tool(TOOL, *MNIST + ['--from', here, '--data', tmp_path / 'data'], env=env)
     assert result.returncode == 0, result.stderr
     assert mdbs(tmp_path / 'data') == mdbs(prepared)
     assert sets.manifest('mnist', str(tmp_path / 'data'))['source'] == here
@@ -268,7 +286,7 @@ def test_what_is_ready_on_a_read_only_disk_is_ready(tool, tmp_path, prepared):
     with disk(tmp_path / 'disk', 'size=200m') as place:
         subprocess.check_call('cp -r %s/* %s' % (prepared, place), shell=True)
         subprocess.check_call(['mount', '-o', 'remount,ro', str(place)])
-        result = tool(TOOL, 'mnist', '--data', place)
+        result = tool(TOOL, *MNIST + ['--data', place])
         assert result.returncode == 0 and result.stdout.count(': ready (') == 6, result.stderr
 
 
@@ -280,7 +298,7 @@ def test_a_folder_of_somebody_elses_is_left_alone(tool, tmp_path):
 # --- together, and interrupted -----------------------------------------------------------
 
 def started(data, *args):
-    command = [sys.executable, os.path.join(ROOT, 'tools', TOOL), 'mnist', '--data', str(data)]
+    command = [sys.executable, os.path.join(ROOT, 'tools', TOOL)] + MNIST + ['--data', str(data)]
     return subprocess.Popen(command + list(args), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             universal_newlines=True)
 
@@ -288,7 +306,7 @@ def started(data, *args):
 def test_of_two_at_once_one_works_and_the_other_waits(tmp_path, prepared):
     data = tmp_path / 'data'
     data.mkdir()
-    with files.lock(str(data / '.mnist.lock')):  # so that both really are there at once
+    with locks.lock(str(data / '.mnist.lock')):  # so that both really are there at once
         both = [started(data), started(data)]
         for process in both:
             assert process.stdout.readline() == 'mnist: waiting for another process that prepares it\n'
@@ -328,7 +346,7 @@ def test_killed_at_any_moment_a_rerun_ends_with_the_same_bytes(tmp_path, prepare
 
 
 def test_interrupted_it_says_so_and_leaves_nothing(tmp_path):
-    with files.lock(str(tmp_path / '.mnist.lock')):
+    with locks.lock(str(tmp_path / '.mnist.lock')):
         process = started(tmp_path)
         assert 'waiting' in process.stdout.readline()
         process.send_signal(signal.SIGINT)

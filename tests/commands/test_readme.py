@@ -1,9 +1,11 @@
-"""Every command of README.md, executed as typed, from the top, in a project with small data and a short quick profile.
+"""Every command of README.md and docs/, executed as typed, in a project with small data and a short quick profile.
 
-Blocks marked ```sh are executed. Those marked ```sh docker, ```sh conda and ```sh cluster need an engine that a
-test machine has not: what they call of this project is checked for being there and taking these options.
+Blocks marked ```sh are executed, and so are those marked ```python. Those marked ```sh docker, ```sh conda and
+```sh cluster need what a test machine has not, those marked ```sh long take hours: what they call of this project is
+checked for being there and taking these options. Of commands in running text, between backticks, the options are.
 """
 
+import glob
 import importlib.util
 import json
 import os
@@ -15,60 +17,91 @@ import sys
 import time
 
 import pytest
+from PIL import Image
 
+import ownhelp
 import trainhelp
 from bcnn import engine, nets
 from bcnn.data import sets
-from conftest import ROOT
+from conftest import ROOT, project_files
 
-README = os.path.join(ROOT, 'README.md')
-ELSEWHERE = ('docker', 'conda', 'cluster')
+# Training first: what is evaluated later must be there.
+FIRST = ['docs/data_and_training.md', 'README.md']
+PAGES = FIRST + sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, 'docs', '*.md'))
+                       if os.path.relpath(path, ROOT) not in FIRST)
+ELSEWHERE = ('docker', 'conda', 'cluster', 'long')
 ITSELF = 'tools/test.sh'  # runs this test
-BENCH = 'python tools/bench.py --quick'  # a minute, and test_bench_command.py types the same
+TYPED_ELSEWHERE = {'python tools/bench.py --quick': 'tests/commands/test_bench_command.py'}  # a minute is enough once
+PREFIX = os.environ.get('CAFFE_PREFIX') or os.path.join(ROOT, '.caffe')
+FENCE = re.compile(r'^```(\w+)?(?: (\w+))?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 
 
-def blocks():
-    """[(section, kind, [command])] of the README's shell blocks; kind is '' for those to execute."""
-    section, kind, found = '', None, []
-    for line in open(README, encoding='utf-8'):
-        if kind is None and line.startswith('#'):
-            section = line.strip('# \n')
-        if line.startswith('```'):
-            words = line[3:].split()
-            kind = ' '.join(words[1:]) if kind is None and words[:1] == ['sh'] else 'other' if kind is None else None
-            if kind not in (None, 'other'):
-                found.append((section, kind, []))
-        elif kind not in (None, 'other'):
-            command = line.split('  #')[0].strip()
-            if command:
-                found[-1][2].append(command)
-    return found
+def text_of(page):
+    with open(os.path.join(ROOT, page), encoding='utf-8') as file:
+        return file.read()
+
+
+def blocks(page):
+    """[(language, kind, text)] of the fenced blocks of a page; kind is '' where it is not said."""
+    return [(language, kind, text) for language, kind, text in FENCE.findall(text_of(page))]
+
+
+def commands(page, *kinds):
+    """The shell commands of a page in blocks of these kinds."""
+    lines = [line for language, kind, text in blocks(page) if language == 'sh' and kind in kinds
+             for line in text.splitlines()]
+    return [line.split('  #')[0].strip() for line in lines if line.split('  #')[0].strip()]
 
 
 def executed():
-    return [(section, command) for section, kind, commands in blocks() if kind == '' for command in commands]
+    """Every command to execute, once, in the order of the pages."""
+    every = []
+    for page in PAGES:
+        every += [command for command in commands(page, '') if command not in every]
+    return every
 
 
-def test_the_readme_has_no_other_kinds_of_blocks_and_no_indented_commands():
-    assert {kind for _, kind, _ in blocks()} <= {''} | set(ELSEWHERE)
-    assert len(executed()) > 20
-    assert {ITSELF, BENCH} <= {command for _, command in executed()}
-    indented = [line for line in open(README, encoding='utf-8') if re.match(r'    (python|tools/|docker|conda)', line)]
-    assert not indented
+def in_running_text(page):
+    """The commands between backticks that call a tool or script with options."""
+    return [words for words in re.findall(r'`([^`\n]+)`', FENCE.sub('', text_of(page)))
+            if re.match(r'(python3? )?(tools|analysis)/\w+\.(py|sh) \S', words)]
 
 
-@pytest.mark.parametrize('command', [command for _, kind, commands in blocks() if kind for command in commands])
+def test_the_pages_have_no_other_kinds_of_blocks_and_no_indented_commands():
+    for page in PAGES:
+        for language, kind, text in blocks(page):
+            assert (language, kind) in [('sh', ''), ('python', ''), ('text', '')] + [('sh', kind) for kind in ELSEWHERE]
+        assert text_of(page).count('```') == 2 * len(blocks(page)), page
+        assert not re.search(r'^    (python|tools/|docker|conda)', text_of(page), re.MULTILINE), page
+    assert {ITSELF} | set(TYPED_ELSEWHERE) <= set(executed())
+
+
+def test_what_is_typed_elsewhere_is_typed_there():
+    for command, test in TYPED_ELSEWHERE.items():
+        tool, *options = command.split('/')[1].split()
+        assert "'%s', '%s'" % (tool, "', '".join(options)) in text_of(test), command
+
+
+@pytest.mark.parametrize('command', sorted({command for page in PAGES for command in in_running_text(page)}))
+def test_commands_in_running_text_have_options_that_there_are(command):
+    tool, *words = [word for word in shlex.split(command) if word not in ('python', 'python3')]
+    assert os.path.exists(os.path.join(ROOT, tool))
+    if tool.startswith('tools/') and tool not in (ITSELF, 'tools/setup.sh'):
+        known = parser_of(tool)._option_string_actions  # a part of a command line, so that it cannot be parsed
+        assert [word for word in words if word.startswith('-') and word not in known] == []
+
+
+@pytest.mark.parametrize('command', sorted({command for page in PAGES for command in commands(page, *ELSEWHERE)}))
 def test_commands_for_other_machines_call_what_is_there(command):
     for path in re.findall(r'(?:tools|workflow|tests|analysis)/[\w/.]+', command):
         assert os.path.exists(os.path.join(ROOT, path)), path
     words = shlex.split(command)
     for k, word in enumerate(words):
-        if re.match(r'tools/\w+\.(py|sh)$', word) and word != ITSELF:
-            options = [other for other in words[k + 1:] if other != '...']
-            assert parser_of(word).parse_args(options) is not None
+        if re.match(r'tools/\w+\.(py|sh)$', word) and word not in (ITSELF, 'tools/setup.sh'):
+            assert parser_of(word).parse_args(words[k + 1:]) is not None
     if words[:2] == ['docker', 'build'] and '--target' in words:
         target = words[words.index('--target') + 1]
-        assert re.search(r'^FROM .* AS %s$' % target, open(os.path.join(ROOT, 'Dockerfile')).read(), re.MULTILINE)
+        assert re.search(r'^FROM .* AS %s$' % target, text_of('Dockerfile'), re.MULTILINE)
 
 
 def parser_of(tool):
@@ -85,14 +118,12 @@ def parser_of(tool):
 
 def make_project(folder):
     """A copy of the code, small data, and what the README's user has: a net of their own, published weights."""
-    listed = subprocess.run(['git', '-C', ROOT, 'ls-files'], stdout=subprocess.PIPE, universal_newlines=True)
-    for name in listed.stdout.splitlines():
-        if os.path.exists(os.path.join(ROOT, name)):
-            os.makedirs(str((folder / name).parent), exist_ok=True)
-            shutil.copy2(os.path.join(ROOT, name), str(folder / name))
+    for name in project_files():
+        os.makedirs(str((folder / name).parent), exist_ok=True)
+        shutil.copy2(os.path.join(ROOT, name), str(folder / name))
     os.symlink(PREFIX, str(folder / '.caffe'))
     if sets.manifest('cifar10_pad4'):  # whitening takes minutes; test_data_cifar.py does it
-        subprocess.check_call(['cp', '-al', sets.DATA, str(folder / 'data')])
+        subprocess.check_call(['cp', '-al', sets.DATA + '/.', str(folder / 'data')])
         shutil.rmtree(str(folder / 'data' / 'mnist'), ignore_errors=True)
     (folder / 'bin').mkdir()  # `python`, which not every machine has under that name
     os.symlink(shutil.which('python3'), str(folder / 'bin' / 'python'))
@@ -108,7 +139,10 @@ def use_small_data(folder):
     trainhelp.make_subset(folder / 'data', 4)
     engine.call(save_weights, nets.deploy('nin', 'cifar10'), str(folder / 'data/nin_weights/cifar10_nin.caffemodel'))
     engine.call(save_weights, nets.deploy('lenet_all', 'mnist'), str(folder / 'my.caffemodel'))
-    shutil.copy(str(folder / 'prototxt/mnist/lenet_all/train_test.prototxt'), str(folder / 'my_train_val.prototxt'))
+    for theirs, ours in (('my_train_val', 'train_test'), ('my_deploy', 'deploy')):
+        shutil.copy(str(folder / 'prototxt/mnist/lenet_all' / (ours + '.prototxt')), str(folder / (theirs + '.prototxt')))
+    ownhelp.write_pictures(folder / 'photos', (30, 200), (28, 28))
+    Image.fromarray(ownhelp.digit()).save(str(folder / 'digit.png'))
     shutil.copytree(str(folder / 'data/mnist/test_lmdb'), str(folder / 'my_test_lmdb'))
     stamps = folder / 'runs' / 'quick' / 'stamps'
     stamps.mkdir(parents=True)
@@ -128,22 +162,47 @@ def save_weights(message, path):
     engine.load_net(message).save(path)
 
 
-PREFIX = os.environ.get('CAFFE_PREFIX') or os.path.join(ROOT, '.caffe')
+def run(words, project, **options):
+    """Runs a command in the project; fails with what it said."""
+    began = time.time()
+    environment = dict(os.environ, PATH='%s:%s' % (project / 'bin', os.environ['PATH']))
+    said = subprocess.run(words, cwd=str(project), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True, timeout=900, **options)
+    print('%6.1f s  %s' % (time.time() - began, words))  # pytest -s: where the minutes of this test go
+    assert said.returncode == 0, '%s\n%s' % (words, said.stdout[-2000:])
+    return said.stdout
+
+
+# What the user of a Python block has, and what must have come out: a number, by which passes differ.
+BEFORE = 'import numpy\nimages = numpy.random.RandomState(1).rand(3, 1, 28, 28).astype("float32")\n'
+AFTER = {'README.md': '''
+assert probs.shape == (3, 10) and abs(probs.sum(axis=1) - 1).max() < 1e-5
+print(abs(probs - net.forward()['prob']).max())  # a single pass is another sample, not the mean
+''', 'docs/own_nets.md': '''
+assert result.mean.shape == result.standard.shape == (3, 10) and abs(result.mean.sum(axis=1) - 1).max() < 1e-5
+print(256 * result.std.max())  # images of at most 1, and a net for bytes: passes differ by little
+'''}
 
 
 @pytest.mark.slow
 def test_every_command_works_as_typed(tmp_path):
     project = make_project(tmp_path)
-    environment = dict(os.environ, PATH='%s:%s' % (project / 'bin', os.environ['PATH']))
-    todo = [(section, command) for section, command in executed() if command not in (ITSELF, BENCH)]
-    # the data first, for real; then everything else on small data
-    order = [one for one in todo if one[0] == 'The data'] + [None] + [one for one in todo if one[0] != 'The data']
-    for one in order:
-        if one is None:
-            use_small_data(project)
-            continue
-        began = time.time()
-        said = subprocess.run(one[1], shell=True, cwd=str(project), env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, timeout=900)
-        print('%6.1f s  %s' % (time.time() - began, one[1]))  # pytest -s: where the minutes of this test go
-        assert said.returncode == 0, '%s\n%s' % (one[1], said.stdout[-2000:])
+    todo = [command for command in executed() if command != ITSELF and command not in TYPED_ELSEWHERE]
+    preparing = [command for command in todo if 'prepare_data.py' in command]
+    for command in preparing:  # for real; everything else on small data
+        run(command, project, shell=True)
+    use_small_data(project)
+    for command in todo:
+        if command not in preparing:
+            run(command, project, shell=True)
+    for page in PAGES:
+        run_python_of(page, project)
+
+
+def run_python_of(page, project):
+    """Runs the Python block of a page, if it has one."""
+    code = [text for language, _, text in blocks(page) if language == 'python']
+    assert len(code) == (page in AFTER)
+    for text in code:
+        said = run([os.path.join(ROOT, 'tools', 'python'), '-c', BEFORE + text + AFTER[page]], project)
+        assert float(said.split()[-1]) > 1e-3

@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import trainhelp
 from conftest import ROOT, one_clear_line
 
 RUNS = ['mnist-lenet_all-seed1', 'mnist-lenet_ip-seed1', 'mnist-lenet_none-seed1']
-PROFILE = {'about': 'small', 'time': 'half a minute', 'disk': 'little', 'runs': {
+PROFILE = {'about': 'small', 'disk': 'little', 'runs': {
     # long enough for a signal to find it at work
     'mnist-lenet_all': {'iterations': [150], 'eval_points': '10,150', 'T': 4, 'processes': 2,
                         'evaluate': {'T': 4, 'repeats': 2}},
@@ -25,14 +26,11 @@ PROFILE = {'about': 'small', 'time': 'half a minute', 'disk': 'little', 'runs': 
 def make_project(folder):
     """A project of its own: this one's code, small data of real digits, no runs."""
     for name in ('bcnn', 'tools', 'workflow', 'analysis', 'prototxt'):
-        shutil.copytree(os.path.join(ROOT, name), str(folder / name), ignore=shutil.ignore_patterns('__pycache__', 'results'))
+        shutil.copytree(os.path.join(ROOT, name), str(folder / name), ignore=shutil.ignore_patterns('__pycache__', '*.csv'))
     (folder / 'runs').mkdir()
     (folder / 'data').mkdir()
     trainhelp.make_data(folder / 'data')
     (folder / 'small.json').write_text(json.dumps(PROFILE))
-    # prepare_data.py would make the other sets of MNIST too; the small one is all that is needed
-    (folder / 'runs' / 'small' / 'stamps').mkdir(parents=True)
-    (folder / 'runs' / 'small' / 'stamps' / 'data-mnist.done').write_text('')
     return folder
 
 
@@ -68,19 +66,32 @@ def test_from_nothing_to_a_report(finished):
     assert said.returncode == 0, said.stderr
     lines = said.stdout.splitlines()
     assert lines[-1] == 'report: %s' % (project / 'runs' / 'small' / 'report' / 'report.html')
-    headlines = [line for line in lines if ' on MNIST, ' in line]
+    assert said.stderr == '' and len(lines) <= 60 and 'rule ' not in said.stdout
+    assert any('Snakemake' in line and 'snakemake.log' in line for line in lines)
+    assert 'job counts' in (project / 'runs' / 'small' / 'logs' / 'snakemake.log').read_text().lower()
+    for title in ('train lenet-all on MNIST', 'evaluate lenet-all on MNIST'):
+        told = [line for line in lines if title + ': ' in line]
+        assert ': begins' in told[0] and ': done after ' in told[-1] and 'Standard ' in told[-1], told
+    assert lines[-2] == 'agreement: of 4 results 4 with nothing recorded to compare with'
+    headlines = [line for line in lines if re.match(r'lenet-\w+ on MNIST, ', line)]
     assert len(headlines) == 4 and all('Standard' in line for line in headlines)
     assert 'MC' in headlines[1] and 'T=4, 2 repetitions' in headlines[1]
     assert 'fig2' in results(project)['report/results/curves.csv'].decode()
 
 
+def made(project):
+    """{path: when it was written} of what a profile makes; not what only says how far it is."""
+    return {path: os.stat(path).st_mtime_ns for path in glob.glob(str(project / 'runs' / 'small' / '*' / '*'))
+            if not path.endswith(('.begun', 'snakemake.log'))}
+
+
 def test_a_second_run_has_nothing_to_do(finished):
     project, _ = finished
-    before = {path: os.stat(path).st_mtime_ns for path in glob.glob(str(project / 'runs' / 'small' / '*' / '*'))}
+    before = made(project)
     said = run(project)
-    assert said.returncode == 0 and 'Nothing to be done' in said.stderr
-    after = {path: os.stat(path).st_mtime_ns for path in glob.glob(str(project / 'runs' / 'small' / '*' / '*'))}
-    assert after == before
+    assert said.returncode == 0 and said.stderr == '' and said.stdout.count('done before') == 7
+    assert 'Nothing to be done' in (project / 'runs' / 'small' / 'logs' / 'snakemake.log').read_text()
+    assert made(project) == before
     listed = run(project, '--list').stdout
     assert listed.count(' done ') == 4 and 'missing' not in listed
 
@@ -123,8 +134,9 @@ def test_a_signal_stops_all_jobs_and_the_same_command_goes_on(finished, tmp_path
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
-    _, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
+    assert 'stopping: what runs keeps what it has' in stdout and 'failed' not in stdout
     assert stderr.splitlines()[-1] == 'stopped: the same command goes on from here'
     assert not (folder / 'done.json').exists()
     assert not [pid for pid in glob.glob('/proc/[0-9]*/cmdline') if str(project).encode() in _read(pid)]
@@ -143,7 +155,7 @@ def _read(path):
 def test_one_failed_branch_does_not_stop_the_others(tmp_path):
     project = make_project(tmp_path)
     broken = project / 'runs' / 'small' / RUNS[0]
-    broken.mkdir()
+    broken.mkdir(parents=True)
     (broken / 'thesis.txt').write_text('not a run')
     said = run(project)
     assert said.returncode == 1
@@ -202,16 +214,16 @@ def test_dry_run_lists_every_run_of_the_paper_and_writes_no_result(tmp_path):
                  'evaluate-cifar10-dsn_aug-seed1: T=100, 5 repetitions',
                  'evaluate-cifar10-nin-published: T=100, 5 repetitions'):
         assert line in said.stderr + said.stdout, line
-    assert not glob.glob(str(project / 'runs' / 'paper' / '*'))
+    assert [os.path.basename(path) for path in glob.glob(str(project / 'runs' / 'paper' / '*'))] in ([], ['logs'])
 
 
 @pytest.mark.parametrize('options, parts', [
-    (['--profile', 'quik'], ["no profile 'quik'", 'quick, evidence, cpu, paper']),
+    (['--profile', 'quik'], ["no profile 'quik'", 'quick, tour, evidence, beyond, cpu, paper']),
     (['--only', 'zzz'], ["'zzz'", 'mnist-lenet_all-seed1']),
     (['--seeds', '0'], ['--seeds is 0']),
     (['--jobs', '0'], ['--jobs is 0']),
     (['--gpus', 'zero'], ['--gpus zero']),
-    (['--gpus', '0'], ['built without GPU support']),
+    (['--gpus', '0'], ['GPU 0 asked for']),
     (['--cluster', 'abacus'], ['--cluster abacus: not known'])])
 def test_refusals_are_one_line(finished, options, parts):
     one_clear_line(run(finished[0], *options), 'run_all.sh: ', *parts)

@@ -1,13 +1,14 @@
 """tools/setup.sh: one-line refusals, atomic under kill -9, offline from its cache, nothing outside its places.
 
-Everything here runs without the network, from the downloads that the set-up of this very
-test run kept; where Caffe came another way (Docker, conda), there is nothing to test.
+Everything here runs without the network; what unpacks packages, from the downloads that the set-up of
+this very test run kept, and not where Caffe came another way (Docker, conda).
 """
 
 import glob
 import hashlib
 import os
 import random
+import re
 import shutil
 import signal
 import stat
@@ -21,19 +22,20 @@ from conftest import ROOT, one_clear_line
 PREFIX = os.environ.get('CAFFE_PREFIX', os.path.join(ROOT, '.caffe'))
 NO_MIRROR = 'http://127.0.0.1:1/debian'
 
-pytestmark = pytest.mark.skipif(not os.path.exists(os.path.join(PREFIX, '.bcnn-caffe')),
-                                reason='Caffe was not installed by tools/setup.sh here')
+pytestmark = pytest.mark.skipif(not shutil.which('apt-get'), reason='no apt-get: this way is for Debian and Ubuntu')
+needs_downloads = pytest.mark.skipif(not os.path.exists(os.path.join(PREFIX, '.bcnn-caffe')),
+                                     reason='Caffe was not installed by tools/setup.sh here, whose downloads this needs')
 
 
 @pytest.fixture
 def setup(tmp_path, tool):
     """Runs setup.sh for a new prefix in a path with spaces, away from every mirror."""
-    def run(cache=None, **env):
+    def run(*options, cache=None, **env):
         env.setdefault('CAFFE_PREFIX', str(tmp_path / 'a place' / '.caffe'))
         env.setdefault('CAFFE_DEBIAN_MIRROR', NO_MIRROR)
         if cache:
             env['CAFFE_DEB_CACHE'] = str(cache)
-        return tool('setup.sh', env=without_caffe(tmp_path, env))
+        return tool('setup.sh', *options, env=without_caffe(tmp_path, env))
     run.prefix = tmp_path / 'a place' / '.caffe'
     return run
 
@@ -58,15 +60,20 @@ def nothing_left(prefix):
 
 # --- it is there already
 
-def made_by_this_version():
-    """Whether the prefix is of this very setup.sh and package list; of another it would be made anew, under whoever uses it."""
-    tools = os.path.join(ROOT, 'tools')
+def id_of_this_version():
+    """What a prefix made by this very setup.sh with this package list is marked with."""
     script = 'cat "$0"/setup.sh "$0"/packages.txt | cksum | cut -d" " -f1'
-    mine = subprocess.run(['sh', '-c', script, tools], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+    return subprocess.run(['sh', '-c', script, os.path.join(ROOT, 'tools')], stdout=subprocess.PIPE, universal_newlines=True,
+                          check=True).stdout.strip()
+
+
+def made_by_this_version():
+    """Whether the prefix is of this version; of another it would be made anew, under whoever uses it."""
     with open(os.path.join(PREFIX, '.bcnn-caffe')) as file:
-        return file.read() == mine
+        return file.read().strip() == id_of_this_version()
 
 
+@needs_downloads
 def test_a_second_run_does_nothing(tool):
     if not made_by_this_version():
         pytest.skip('%s was made by another version, for somebody else: left alone' % PREFIX)
@@ -76,6 +83,7 @@ def test_a_second_run_does_nothing(tool):
     assert os.stat(PREFIX).st_mtime_ns == before
 
 
+@needs_downloads
 def test_an_installed_caffe_is_found_and_left_alone(tool, tmp_path):
     stub(tmp_path / 'bin' / 'python3', 'exec "%s" "$@"' % os.path.join(PREFIX, 'bin', 'python'))
     result = tool('setup.sh', env={'PATH': '%s:%s' % (tmp_path / 'bin', os.environ['PATH']),
@@ -122,7 +130,7 @@ def test_no_network(setup, tmp_path):
 def test_a_mirror_without_bullseye(setup, tmp_path):
     (tmp_path / 'mirror').mkdir()
     one_clear_line(setup(cache=tmp_path / 'empty', CAFFE_DEBIAN_MIRROR='file://%s/mirror' % tmp_path),
-                   'has no usable bullseye', 'CAFFE_DEBIAN_MIRROR')
+                   'has no usable bullseye', 'CAFFE_DEBIAN_MIRROR', 'archive of distributions')
     assert nothing_left(setup.prefix)
 
 
@@ -175,7 +183,7 @@ def test_only_debians_signature_counts(setup, tmp_path, tamper):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='mounting a read-only disk needs root')
 def test_a_read_only_disk_is_one_line(setup, tmp_path):
-    """A shell ends without a word where `:` cannot write; found by tests/faults/campaign.py."""
+    """A shell ends without a word where `:` cannot write; found by tests/campaigns/faults/campaign.py."""
     disk = tmp_path / 'disk'
     disk.mkdir()
     if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'ro,size=1m', 'tmpfs', str(disk)]).returncode:
@@ -199,6 +207,7 @@ def test_no_place_for_downloads(setup, tmp_path):
     assert nothing_left(setup.prefix)
 
 
+@needs_downloads
 @pytest.mark.skipif(os.geteuid() != 0, reason='mounting a small disk needs root')
 @pytest.mark.parametrize('megabytes, needed', [(20, None), (150, '1')])
 def test_no_space_left(setup, tmp_path, megabytes, needed):
@@ -217,8 +226,121 @@ def test_no_space_left(setup, tmp_path, megabytes, needed):
         subprocess.run(['umount', str(disk)], check=True)
 
 
+# --- packages of Caffe with CUDA, built elsewhere
+
+BUILT = ('libcaffe1', 'caffe', 'python3-caffe')
+CUDA = '1.0.0+git20180821.99bd997-8+cuda11.2'
+
+
+@pytest.fixture
+def debs(tmp_path):
+    """Makes a folder of packages that look like those of the Dockerfile's target gpu-debs, but for the changes asked for."""
+    def make(without=(), extra=(), **changes):
+        for name in set(BUILT) - set(without):
+            deb(name, **changes)
+        for version in extra:
+            deb('caffe', version)
+        return folder
+
+    def deb(name, version=CUDA, architecture='amd64'):
+        control = tmp_path / 'content' / 'DEBIAN' / 'control'
+        control.parent.mkdir(parents=True, exist_ok=True)
+        control.write_text('Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: nobody\nDescription: none\n'
+                           % (name, version, architecture))
+        subprocess.run(['dpkg-deb', '-b', str(tmp_path / 'content'), str(folder / ('%s_%s.deb' % (name, version)))], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    folder = tmp_path / 'my debs'
+    folder.mkdir()
+    return make
+
+
+def test_the_version_of_the_packages_is_that_of_the_dockerfile():
+    with open(os.path.join(ROOT, 'Dockerfile')) as file:
+        source = re.search(r'apt-get source caffe=(\S+)', file.read()).group(1)
+    with open(os.path.join(ROOT, 'caffe-cuda.patch')) as file:
+        patched = re.search(r'^\+caffe \((.*)\)', file.read(), re.M).group(1)
+    assert patched == CUDA and re.fullmatch(re.escape(source) + r'\+cuda[\d.]+', patched)
+
+
+def test_debs_of_another_architecture(setup, debs):
+    one_clear_line(setup('--debs', debs(architecture='arm64')), 'libcaffe1', 'arm64', 'amd64')
+    assert nothing_left(setup.prefix)
+
+
+def test_debs_of_another_version(setup, debs):
+    one_clear_line(setup('--debs', debs(version='1.0.0+git20180821.99bd997-8+b2')), '-8+b2', CUDA, 'Dockerfile')
+    assert nothing_left(setup.prefix)
+
+
+def test_a_package_is_missing(setup, debs):
+    one_clear_line(setup('--debs', debs(without=['python3-caffe'])), 'no package python3-caffe', 'gpu-debs')
+    assert nothing_left(setup.prefix)
+
+
+def test_two_versions_of_a_package(setup, debs):
+    one_clear_line(setup('--debs', debs(extra=['1.0'])), '2 packages caffe', CUDA)
+
+
+def test_a_damaged_package(setup, debs):
+    damaged = debs() / ('caffe_%s.deb' % CUDA)
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    one_clear_line(setup('--debs', damaged.parent), str(damaged), 'damaged')
+
+
+def test_no_folder_of_packages(setup):
+    one_clear_line(setup('--debs', '/no/debs'), '/no/debs: no such folder')
+    one_clear_line(setup('--debs'), 'needs a folder')
+    one_clear_line(setup('--deb', 'x'), 'no such option')
+
+
+def make_prefix(setup, stamp='of an older list', cuda=None):
+    """Something at the prefix's place that looks like a work of this script's."""
+    setup.prefix.mkdir(parents=True)
+    (setup.prefix / '.bcnn-caffe').write_text(stamp + '\n')
+    if cuda:
+        (setup.prefix / '.bcnn-debs').write_text(cuda + '\n')
+    (setup.prefix / 'precious').write_text('x')
+    return setup.prefix / 'precious'
+
+
+def test_a_prefix_with_the_cpu_build_is_kept(setup, debs):
+    precious = make_prefix(setup)
+    one_clear_line(setup('--debs', debs()), 'holds the CPU build', 'CAFFE_PREFIX')
+    assert precious.read_text() == 'x'
+
+
+def test_a_prefix_with_cuda_is_not_replaced_by_the_cpu_build(setup):
+    precious = make_prefix(setup, cuda='some debs')
+    one_clear_line(setup(), 'holds the build with CUDA', '--debs')
+    assert precious.read_text() == 'x'
+
+
+def test_a_prefix_with_cuda_serves_those_who_do_not_say(setup):
+    """tools/test.sh and tools/run_all.sh call setup.sh without options."""
+    make_prefix(setup, stamp=id_of_this_version(), cuda='some debs')
+    result = setup()
+    assert (result.returncode, result.stdout) == (0, 'setup: ready: %s\n' % setup.prefix)
+
+
+def test_other_debs_are_not_taken_for_these(setup, debs, tmp_path):
+    """The prefix is of this version, but of other packages: work begins (and ends, without a network)."""
+    precious = make_prefix(setup, stamp=id_of_this_version(), cuda='other debs')
+    one_clear_line(setup('--debs', debs(), cache=tmp_path / 'empty'), 'no network')
+    assert precious.read_text() == 'x'
+
+
+def test_no_space_for_cuda(setup, debs, tmp_path):
+    """1,500 MB are enough for the CPU build."""
+    stub(tmp_path / 'bin' / 'df', 'echo h; echo x x x 1536000')
+    one_clear_line(setup('--debs', debs()), 'no space', '1500 MB free', '2000 MB')
+    one_clear_line(setup(cache=tmp_path / 'empty'), 'no network')
+    assert nothing_left(setup.prefix)
+
+
 # --- the whole way, from the cache
 
+@needs_downloads
 @pytest.mark.slow
 def test_ten_kills_leave_the_old_prefix_or_none(setup, tmp_path):
     """kill -9 at random moments: whatever is there afterwards works; at last a whole set-up, offline."""
@@ -266,6 +388,7 @@ def dpkg_status():
         return hashlib.sha256(file.read()).hexdigest()
 
 
+@needs_downloads
 @pytest.mark.slow
 def test_two_at_once_and_a_damaged_cache(setup, tmp_path, tool):
     """One does the work, the other waits; a damaged download is found (and here cannot be replaced)."""

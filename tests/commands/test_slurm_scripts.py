@@ -1,6 +1,6 @@
 """workflow/slurm/: what Snakemake is told of a job, and what Slurm is asked, with stand-ins for Slurm's commands.
 
-The real Slurm is in tests/slurm_quick.py, on request.
+The real Slurm is in tests/campaigns/slurm_quick.py, on request.
 """
 
 import os

@@ -3,37 +3,23 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 import trainhelp
-from bcnn import evaluation, results, runs, verify
+from bcnn.mc import evaluation
+from bcnn.results import csv_tables, findings, verify, verify_folders
+from bcnn.system import store
 from conftest import ROOT, one_clear_line
-
-
-def run(name, *words):
-    done = subprocess.run([sys.executable, os.path.join(ROOT, 'tools', name)] + [str(word) for word in words],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
 
 
 @pytest.fixture(scope='module')
 def whole(tmp_path_factory):
     """data, runs/mnist-lenet_ip-seed1 with an evaluation in mc/, and results."""
     place = tmp_path_factory.mktemp('whole')
-    data = trainhelp.make_data(place / 'data')
-    folder = place / 'runs' / 'mnist-lenet_ip-seed1'
-    run('train.py', '--net', 'lenet_ip', '--cpu', '--data', data, '--out', folder, '--iters', 20, '--T', 2, '--eval-points',
-        '10,20', '--snapshot-every', 10, '--jobs', 1)
-    run('mc_eval.py', '--net', 'lenet_ip', '--weights', folder / 'final.caffemodel', '--data', place / 'data' / 'mnist' /
-        'test_lmdb', '--T', 4, '--repeats', 2, '--batch', 50, '--jobs', 1, '--out', folder / 'mc' / 'here')
-    run('record.py', place / 'runs', '--results', place / 'results', '--data', data)
-    config = json.loads((folder / 'mc' / 'here' / 'config.json').read_text())
-    os.rename(str(folder / 'mc' / 'here'), str(folder / 'mc' / evaluation.name_of(config)))
+    trainhelp.make_recorded(place)
     return place
 
 
@@ -54,7 +40,7 @@ def wrong(place, what='runs'):
     """{name of the file: text} of what is wrong."""
     found = {}
     for finding in verify.check(str(place / what), str(place / 'data'), str(place / 'runs')):
-        if finding.state == verify.WRONG:
+        if finding.state == findings.WRONG:
             name = os.path.basename(finding.path)
             found[name] = found.get(name, '') + finding.text + '\n'
     return found
@@ -74,7 +60,7 @@ def test_what_is_whole_agrees(whole, tool):
 
 def test_every_result_names_what_computed_it(whole):
     """Config hash, commit, Caffe and library versions, data checksums, seed, device."""
-    rows = {row['kind']: row for row in results.read(str(whole / 'results'), 'provenance')}
+    rows = {row['kind']: row for row in csv_tables.read(str(whole / 'results'), 'provenance')}
     assert set(rows) == {'training', 'evaluation'}
     for row in rows.values():
         for column in ('config_sha256', 'seed', 'device', 'threads', 'data', 'caffe', 'python', 'numpy', 'protobuf', 'lmdb', 'blas'):
@@ -82,10 +68,10 @@ def test_every_result_names_what_computed_it(whole):
         assert row['config_sha256'].startswith(row['config'])
         if os.path.exists(os.path.join(ROOT, '.git')):
             assert len(row['commit']) == 40 and row['modified'] in ('yes', 'no')
-    used = {row['config'] for name in ('curves', 'evaluations') for row in results.read(str(whole / 'results'), name)}
+    used = {row['config'] for name in ('curves', 'evaluations') for row in csv_tables.read(str(whole / 'results'), name)}
     assert used == {row['config'] for row in rows.values()}
     folder, evaluation = paths(whole)
-    assert rows['evaluation']['weights'] == runs.sha256(str(folder / 'final.caffemodel'))
+    assert rows['evaluation']['weights'] == store.sha256(str(folder / 'final.caffemodel'))
 
 
 def test_it_changes_nothing(place):
@@ -241,9 +227,13 @@ def test_help_has_an_example(tool):
 
 
 @pytest.mark.parametrize('config', [
-    {'T': 10, 'count': 5, 'mode': mode, 'adaptive': {'error': 0.01}} for mode in ('stream', 'adaptive')])
+    {'T': 10, 'count': 5, 'mode': mode, 'adaptive': {'error': 0.01}, 'mc_net': net} for mode in ('stream', 'adaptive')
+    for net in ('x', None)])
 def test_a_folder_is_held_to_the_config_that_it_is_named_after(tmp_path, config):
     folder = str(tmp_path / evaluation.name_of(config))
-    assert verify._name(folder, config).state == verify.OK
-    assert verify._name(folder, dict(config, count=6)).state == verify.WRONG
-    assert verify._name(str(tmp_path / 'mine'), config).state == verify.UNKNOWN
+    assert verify_folders._name(folder, config).state == findings.OK
+    assert verify_folders._name(folder, dict(config, count=6)).state == findings.WRONG
+    assert verify_folders._name(str(tmp_path / 'mine'), config).state == findings.UNKNOWN
+    if not config['mc_net']:  # what evaluations without passes were called before
+        former = folder.replace('standard-', 'T10-')
+        assert former != folder and verify_folders._name(former, config).state == findings.OK

@@ -1,0 +1,1 @@
+"""The report's parts, a module each, whose `section(...)` gives an html.Section."""

@@ -1,0 +1,205 @@
+"""What one device has to show: for a net of the paper, with given weights, everything that is compared, as numbers.
+
+A side runs in a process of its own, because a process has one device. Nothing here knows the other side,
+and nothing is judged (that is bcnn.devices.verdicts).
+"""
+
+import os
+from collections import OrderedDict
+from typing import Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+
+from .. import beyond, engine, nets, seeds, solvers
+from ..mc import forward
+from ..prototxt import facts, rewriting
+from ..training import snapshots
+
+BATCH = 8    # images of a training step
+STEPS = 10   # of the solver
+IMAGES = 4   # of those that are sampled
+PASSES = 100
+SEED = 1
+LABELS = 10
+Case = Tuple[str, str]  # data set, net
+SPREAD = {'mnist': 0.3, 'cifar10': 0.2}  # standard deviation of the pixels, about
+
+
+def cases() -> List[Case]:
+    """(data set, net) of every net of the paper, one of each architecture and loss."""
+    return [(entry.dataset, entry.net) for entry in nets.REGISTRY.values()
+            if entry.dataset in ('mnist', 'cifar10') and entry.net not in beyond.VARIATIONS]
+
+
+def make_weights(case: Case, path: str) -> None:
+    """Writes weights for a net, the same on every machine, and such that the signal keeps its size from layer to layer.
+
+    With the nets' own fillers some begin nearly silent (NIN), so that rounding is a large part of their gradients.
+    """
+    engine.use_device(None)
+    net = engine.load_net(training_net(case), phase=engine.TRAIN)
+    rng = np.random.RandomState(SEED)
+    for weights, biases in net.params.values():
+        inputs = weights.count / weights.shape[0]
+        weights.data[...] = rng.standard_normal(weights.data.shape) * np.sqrt(2 / inputs)
+        biases.data[...] = rng.standard_normal(biases.data.shape) * 0.01
+    net.save(path)
+
+
+def training_net(case: Case) -> engine.NetParameter:
+    """The net that is trained, fed by hand; its dropout does nothing, so that devices can agree."""
+    dataset, net = case
+    message = nets.train_test(net, dataset, companions=net.startswith('dsn'))
+    layers = [layer for layer in message.layer if layer.type != 'Data' and not layer.include]
+    shape = [BATCH] + list(nets.find(dataset, net).data.shape)
+    made = engine.caffe_pb2.NetParameter(name=message.name)
+    for name, dims in (('data', shape), ('label', [BATCH])):
+        made.layer.add(name=name, type='Input', top=[name]).input_param.shape.add(dim=dims)
+    made.layer.extend(layers)
+    for layer in made.layer:
+        if layer.type == 'Dropout':
+            layer.phase = engine.TEST
+    return made
+
+
+def training_images(case: Case, step: int) -> Tuple[np.ndarray, np.ndarray]:
+    """(images, labels) of a step, the same on every machine."""
+    return noise(case, BATCH, step), np.random.RandomState(step).randint(LABELS, size=BATCH)
+
+
+def noise(case: Case, count: int, seed: int) -> np.ndarray:
+    """Images about as bright as those that the net is made for: with brighter ones training runs away."""
+    shape = [count] + list(nets.find(*case).data.shape)
+    return (SPREAD[case[0]] * np.random.RandomState(seed).standard_normal(shape)).astype(np.float32)
+
+
+class Side:
+    """A device at work on one net. The methods are what a wrong device would do otherwise (see the tests)."""
+
+    def __init__(self, gpu: Optional[int] = None):
+        self.gpu = gpu
+
+    def __call__(self, case, weights, folder):
+        """All that this device has to show for a net; `folder` is for its snapshots."""
+        engine.use_device(self.gpu)
+        shown = OrderedDict(self.one_pass(case, weights))
+        shown.update(self.steps(case, weights, folder))
+        if nets.find(*case).where:
+            shown['masks'] = self.masks(case, weights)
+            shown.update(self.samples(case, weights))
+        return shown
+
+    def load(self, message: engine.NetParameter, weights: str, phase: int = engine.TEST) -> engine.CaffeNet:
+        return engine.load_net(message, weights, phase, extra_weights=True)
+
+    def seed(self, number: int) -> None:
+        seeds.use_seed(SEED, number)
+
+    # --- training
+
+    def one_pass(self, case: Case, weights: str) -> List[Tuple[str, Dict[str, np.ndarray]]]:
+        """Scores, losses and the gradients of one pass forward and backward."""
+        net = self.load(training_net(case), weights, engine.TRAIN)
+        feed(net, case, 0)
+        net.forward()
+        net.backward()
+        outputs = [np.array(net.blobs[name].data).ravel() for name in net.outputs + [scores_of(case)]]
+        return [('forward', {'outputs': np.concatenate(outputs)}), ('gradients', parameters(net, 'diff'))]
+
+    def steps(self, case: Case, weights: str, folder: str) -> List[Tuple[str, Dict[str, np.ndarray]]]:
+        """What ten steps of the paper's solver change; and what it is after going on from a snapshot half way."""
+        started = self.solver(case, weights, folder)
+        before = parameters(started.net)
+        self.train(started, case, 0, STEPS // 2)
+        snapshot = snapshots.write(folder, 1, started, [])
+        self.train(started, case, STEPS // 2, STEPS)
+        resumed = self.solver(case, weights, folder)
+        snapshots.restore(resumed, snapshot)
+        self.train(resumed, case, STEPS // 2, STEPS)
+        return [(name, {key: value - before[key] for key, value in parameters(solver.net).items()})
+                for name, solver in (('steps', started), ('resumed', resumed))]
+
+    def solver(self, case: Case, weights: str, folder: str) -> engine.CaffeSolver:
+        dataset, net = case
+        message = next(iter(solvers.stages(net, dataset).values()))
+        for field in ('net', 'test_iter', 'test_interval', 'display', 'snapshot'):
+            message.ClearField(field)
+        message.net_param.CopyFrom(training_net(case))
+        message.snapshot_prefix = os.path.join(folder, snapshots.PREFIX)
+        message.random_seed = SEED
+        solver = engine.load_solver(message)
+        solver.net.copy_from(weights)
+        if net.startswith('dsn'):
+            solvers.decay_companions(solver, message)
+        return solver
+
+    def train(self, solver: engine.CaffeSolver, case: Case, start: int, stop: int) -> None:
+        for step in range(start, stop):
+            feed(solver.net, case, step)
+            solver.step(1)
+
+    # --- sampling
+
+    def masks(self, case: Case, weights: str) -> Dict[str, np.ndarray]:
+        """What each dropout layer kept, of one image in all rows: {layer: passes x rows x values}.
+
+        Two passes of a seed, the first of them again, one of another seed. 1: kept, 0: dropped, -1: nothing to be
+        seen, as the input was 0; 2: neither 0 nor the input times 1 / (1 - p).
+        """
+        message = nets.mc(case[1], case[0], batch=2)
+        net = self.load(message, weights)
+        image = noise(case, 1, 99)
+        seen = {name: [] for name in facts.dropouts(message)}
+        for seed, passes in ((1, 2), (1, 1), (2, 1)):
+            self.seed(seed)
+            for _ in self.stream(net, forward.wiring_of(message, net), np.repeat(image, 2, axis=0), passes):
+                for layer in message.layer:
+                    if layer.name in seen:
+                        seen[layer.name].append(kept(net, layer))
+        return {name: np.array(found) for name, found in seen.items()}
+
+    def samples(self, case: Case, weights: str) -> List[Tuple[str, np.ndarray]]:
+        """Class probabilities of T passes both ways, and of one pass from the input and from the first dropout on."""
+        images = noise(case, IMAGES, 99)
+        message = nets.mc(case[1], case[0], batch=IMAGES)
+        net = self.load(message, weights)
+        wiring = forward.wiring_of(message, net)
+        copying = rewriting.replicate(message, PASSES)
+        self.seed(3)
+        streamed = np.array([np.array(probs) for probs, _ in self.stream(net, wiring, images, PASSES)])
+        self.seed(4)
+        copied = self.load(copying, weights)
+        passes = forward.replicate(copied, forward.wiring_of(copying, copied), images, PASSES)
+        replicated = np.array([probs for probs, _ in passes])
+        self.seed(5)
+        whole = forward.standard(net, wiring, images)[0]
+        self.seed(5)
+        (later, _), = self.stream(net, wiring, images, 1)
+        return [('stream', streamed), ('replicate', replicated), ('whole', whole), ('later', np.array(later))]
+
+    def stream(self, net: engine.CaffeNet, wiring: forward.Wiring, images: np.ndarray,
+               T: int) -> Iterator[forward.Pass]:
+        return forward.stream(net, wiring, images, T)
+
+
+def feed(net: engine.CaffeNet, case: Case, step: int) -> None:
+    for name, values in zip(('data', 'label'), training_images(case, step)):
+        net.blobs[name].data[...] = values
+
+
+def scores_of(case: Case) -> str:
+    return facts.score_blob(nets.deploy(case[1], case[0]))
+
+
+def parameters(net: engine.CaffeNet, what: str = 'data') -> Dict[str, np.ndarray]:
+    """Copies of all weights, or of their gradients: {'conv1 weights': array}."""
+    return {'%s %s' % (name, kind): np.array(getattr(blob, what))
+            for name, blobs in net.params.items() for kind, blob in zip(('weights', 'biases'), blobs)}
+
+
+def kept(net: engine.CaffeNet, layer: engine.LayerParameter) -> np.ndarray:
+    """What a dropout layer did to each value; see Side.masks."""
+    bottom, top = (np.array(net.blobs[name].data) for name in (layer.bottom[0], layer.top[0]))
+    scale = np.float32(1 / (1 - layer.dropout_param.dropout_ratio))
+    states = np.where(top == 0, 0, np.where(top == bottom * scale, 1, 2))
+    return np.where((bottom == 0) & (top == 0), -1, states).astype(np.int8).reshape(len(top), -1)

@@ -1,0 +1,208 @@
+"""One block of an evaluation: a batch of images with all passes of one repetition, sampled and stored.
+
+Several batches where T is adaptive. Its seed comes from (seed, repetition, block; see bcnn.seeds), so that the
+numbers depend neither on how many processes work nor on what was interrupted.
+"""
+
+import functools
+import os
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Callable, Dict, Tuple
+
+import numpy as np
+
+from .. import engine, seeds
+from ..errors import UserError
+from ..inputs import preprocessing
+from ..prototxt import facts, rewriting
+from ..system import npz, places, processes
+from . import adaptive, antithetic, forward, running_sums
+
+if TYPE_CHECKING:
+    from .evaluation import Settings
+    from .targets import Target
+
+Arrays = Dict[str, np.ndarray]
+
+# --- the blocks ------------------------------------------------------------------------------
+
+STANDARD = 0  # as a repetition: the passes with Standard dropout
+
+
+def span(block: int, target: 'Target', settings: 'Settings') -> Tuple[int, int]:
+    """The first image of a block, and the one after its last."""
+    size = block_size(settings)
+    return block * size, min((block + 1) * size, target.count)
+
+
+def block_size(settings: 'Settings') -> int:
+    return settings.batch * (adaptive.BLOCK if settings.mode == 'adaptive' else 1)
+
+
+def block_path(folder: str, repetition: int, block: int) -> str:
+    name = 'standard' if repetition == STANDARD else 'mc%d' % repetition
+    return os.path.join(folder, places.BLOCKS, '%s-%05d.npz' % (name, block))
+
+
+def blocks_of(about: Dict[str, Any]) -> range:
+    """The numbers of the blocks of an evaluation, from its config; a block is one batch of images if not said."""
+    return range(-(-about['count'] // about.get('block', about['batch'])))
+
+
+def worker(target: 'Target', settings: 'Settings', standard_of: Callable[[int], Arrays],
+           keep: bool = False) -> Callable[[Tuple[int, int]], Arrays]:
+    """A function from (repetition, block) to its arrays; the nets are loaded when first needed.
+
+    standard_of(block) gives the arrays of a block of Standard passes, for adaptive T. keep: the outputs of every
+    pass too, as `samples` (T x images x classes).
+    """
+    if settings.mode == 'antithetic' and target.sampling and not settings.groups:
+        raise ValueError('settings that evaluation.prepare() has not seen')  # which would draw masks one by one
+    engine.use_device(settings.gpu)
+    loaded = {}
+
+    def net_for(sampling):
+        if sampling not in loaded:
+            message = target.sampling if sampling else target.standard
+            if sampling and settings.mode == 'replicate':
+                message = rewriting.replicate(message, passes_a_view(settings))
+            if sampling and settings.groups:
+                loaded[sampling] = antithetic.load(message, target.weights, settings.groups, target.extra_weights)
+            else:
+                net = engine.load_net(message, target.weights, extra_weights=target.extra_weights)
+                loaded[sampling] = net, forward.wiring_of(message, net)
+        return loaded[sampling]
+
+    def do(task):
+        repetition, block = task
+        start, stop = span(block, target, settings)
+        net, wiring = net_for(repetition != STANDARD)
+        if repetition == STANDARD:
+            return _standard(net, wiring, target, settings, (start, stop))
+        labels = target.source.truth(target.count)[start:stop]
+        guess = standard_of(block)['probs'].argmax(axis=1) if settings.rule else None
+        seeds.use_seed(*seeds.parts_of(settings.streams, 'masks', settings.seed, repetition, block))
+        if settings.mode == 'adaptive':
+            seats = adaptive.Seats(_sampler(net, wiring, settings, repetition, start),
+                                   lambda first, last: target.source.read(start + first, start + last)[0],
+                                   stop - start, settings.batch)
+            return adaptive.sample(seats, labels, settings.T, settings.rule, guess)
+        passes = forward.finite(net, _passes_of(net, wiring, target, settings, (repetition, start, stop)))
+        kept = [] if keep else None
+        arrays = _sample(_kept(passes, kept), labels, net.blobs[wiring.prob].data[0].size, settings, guess)
+        if keep:
+            arrays['samples'] = np.stack(kept)
+        return arrays
+
+    return functools.partial(_guarded, do, target, settings)
+
+
+def _kept(passes, kept):
+    """The same passes; their probabilities are added to the list, where there is one."""
+    for probs, scores in passes:
+        if kept is not None:
+            kept.append(np.array(probs))
+        yield probs, scores
+
+
+def _guarded(do, target, settings, task):
+    """do(task); outputs that are no numbers, and what a Python layer of the user's raises, become one line."""
+    try:
+        return do(task)
+    except forward.NotFinite as error:
+        start, _ = span(task[1], target, settings)
+        raise UserError('%s: %s gives numbers that are not finite, first in the blob %r: weights that have diverged, '
+                        'or images that the net was not trained on'
+                        % (target.source.path, target.source.name(start + error.row), error.blob))
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:
+        python = facts.python_layers(target.standard)
+        if not python:
+            raise
+        raise UserError('%s: %s' % (target.name, processes.python_layer_failure(error, python)))
+
+
+def _sample(passes, labels, classes, settings, guess):
+    """The arrays of a block that gets all T passes; with a rule also what adaptive T would have made of them."""
+    group = _dependent(settings)
+    if not settings.rule:
+        return running_sums.sample(passes, labels, classes, True, group).arrays()
+    watch = adaptive.Watch(len(labels), classes, settings.T, settings.rule, guess, group)
+    arrays = running_sums.sample(watch.over(passes), labels, classes, True, group).arrays()
+    arrays.update(watch.arrays())
+    return arrays
+
+
+def _dependent(settings):
+    """How many passes in a row depend on one another: those of one view, or of a group of masks."""
+    return passes_a_view(settings) if settings.crops else 2 ** (settings.groups or 0)
+
+
+def _standard(net, wiring, target, settings, span):
+    """The arrays of a block of Standard passes, a batch at a time.
+
+    With crops the mean over the views of repetition 1: else a comparison with MC dropout would be one of crops.
+    """
+    parts = []
+    for start in range(span[0], span[1], settings.batch):
+        stop = min(start + settings.batch, span[1])
+        pixels, labels = target.source.read(start, stop)
+        views = _views(net, wiring, target, settings, (1, start, stop)) if settings.crops else [pixels]
+        outputs = [_finite_standard(net, wiring, view, start - span[0]) for view in views]
+        parts.append((labels,) + tuple(np.mean(kind, axis=0) for kind in zip(*outputs)))
+    labels, probs, scores = (np.concatenate(part) for part in zip(*parts))
+    return OrderedDict(labels=labels, probs=probs, scores=scores)
+
+
+def _finite_standard(net, wiring, pixels, offset):
+    """(probabilities, scores) of one pass; offset: the place of the first image in its block, for NotFinite."""
+    outputs = forward.standard(net, wiring, pixels)
+    try:
+        forward.check_finite(net, *outputs)
+    except forward.NotFinite as error:
+        raise forward.NotFinite(offset + error.row, error.blob)
+    return outputs
+
+
+def _passes_of(net, wiring, target, settings, where):
+    """The stream of T passes over a block: of the plain images, or shared among random views of them."""
+    repetition, start, stop = where
+    if settings.mode == 'replicate':
+        passes = functools.partial(forward.replicate, net, wiring)
+    else:
+        passes = functools.partial(forward.in_groups, _sampler(net, wiring, settings, repetition, start))
+    if not settings.crops:
+        yield from passes(target.source.read(start, stop)[0], settings.T)
+        return
+    for view in _views(net, wiring, target, settings, where):
+        yield from passes(view, passes_a_view(settings))
+
+
+def _sampler(net, wiring, settings, repetition, start):
+    """The forward.Passes of a block: with Caffe's own masks, or in groups with masks of ours."""
+    if not settings.groups:
+        return forward.Passes(net, wiring)
+    return antithetic.groups_of(net, wiring, _generator(settings, 'antithetic', repetition, start, settings.batch))
+
+
+def _views(net, wiring, target, settings, where):
+    """Yields random crops and mirrors of a block of images, as many as were asked for."""
+    repetition, start, stop = where
+    rng = _generator(settings, 'crops', repetition, start, settings.crops)
+    size, whole = net.blobs[wiring.input].data.shape[-1], target.source.read_whole(start, stop)
+    for _ in range(settings.crops):
+        yield preprocessing.random_views(whole, size, rng)
+
+
+def _generator(settings, stream, *numbers):
+    """A generator of random numbers for a stream of an evaluation."""
+    return np.random.RandomState(seeds.seed_for(*seeds.parts_of(settings.streams, stream, settings.seed, *numbers)))
+
+
+def passes_a_view(settings: 'Settings') -> int:
+    return settings.T // (settings.crops or 1)
+
+
+def read_block(folder: str, repetition: int, block: int) -> Arrays:
+    return npz.read(block_path(folder, repetition, block), 'remove it and run again')

@@ -1,0 +1,97 @@
+"""Where weight averaging departs from the mean over masks, layer by layer: does pooling break Standard dropout?
+
+For each layer from the first dropout on: the distance between the mean over masks of its output and its output under
+weight averaging (Standard dropout), relative to the size of that mean, squared, for each image. A mean of T passes is
+off its expectation by chance, and its square too large by the variance of a pass over T, which is taken off: so that
+the distance after a layer that weight averaging gets right is zero on average, and may be below it for one image.
+"""
+
+from collections import OrderedDict
+
+import numpy as np
+
+from .. import engine, nets, seeds
+from ..mc import forward
+from . import trained
+
+BATCH = 100  # images of a block
+
+
+def layers_of(message):
+    """The layers of an MC net from its first dropout on, each with the blob that it writes."""
+    names = [layer.name for layer in message.layer]
+    first = next(k for k, layer in enumerate(message.layer) if layer.type == 'Dropout')
+    return [(names.index(layer.name), layer) for layer in message.layer[first:]]
+
+
+class Means:
+    """Sums over passes of a blob and of its squares, an image a row."""
+
+    def __init__(self, shape):
+        self.sum, self.squares, self.n = np.zeros(shape), np.zeros(shape), 0
+
+    def add(self, values):
+        values = values.reshape(len(values), -1)
+        self.sum += values
+        self.squares += np.square(values, dtype=np.float64)
+        self.n += 1
+
+    def distance(self, averaged):
+        """The squared relative distance of each image from its output under weight averaging, without bias."""
+        mean = self.sum / self.n
+        chance = ((self.squares / self.n - mean ** 2) / (self.n - 1)).sum(axis=1)  # variance of the mean
+        return (((mean - averaged) ** 2).sum(axis=1) - chance) / ((mean ** 2).sum(axis=1) - chance)
+
+
+def of_block(standard, sampling, pixels, T, blobs):
+    """{blob: squared relative distance of each image} of a batch; standard, sampling: (net, wiring)."""
+    forward.standard(*standard, pixels)
+    averaged = {name: standard[0].blobs[name].data.reshape(len(pixels), -1).astype(np.float64) for name in blobs}
+    means = {name: Means(averaged[name].shape) for name in blobs}
+    for _ in forward.stream(*sampling, pixels, T):
+        for name in blobs:
+            means[name].add(sampling[0].blobs[name].data)
+    return OrderedDict((name, means[name].distance(averaged[name])) for name in blobs)
+
+
+def measure(subject, settings, folder):
+    """{'approximation': a row a layer}."""
+    entry = trained.entry_of(subject)
+    source = trained.test_images(subject, settings.data)
+    messages = nets.deploy(entry.net, entry.base), nets.mc(entry.net, entry.base)
+    layers = layers_of(messages[1])
+    blobs = [layer.top[0] for _, layer in layers]
+
+    def load(message):
+        net = engine.load_net(message, subject.weights)
+        return net, forward.wiring_of(message, net)
+
+    def worker():
+        engine.use_device(None)
+        loaded = [load(message) for message in messages]
+
+        def do(block):
+            seeds.use_seed('approximation', settings.seed, block)
+            pixels = source.read(block * BATCH, min((block + 1) * BATCH, settings.count))[0]
+            return of_block(loaded[0], loaded[1], pixels, settings.T, blobs)
+        return do
+
+    blocks = range(-(-settings.count // BATCH))
+    found = dict(engine.work(worker, blocks, min(settings.jobs, len(blocks))))
+    distances = {name: np.concatenate([found[block][name] for block in blocks]) for name in blobs}
+    return {'approximation': list(rows(layers, distances, subject, settings))}
+
+
+def rows(layers, distances, subject, settings):
+    """A row a layer: distance, and how much it grew from the layer that it reads; means over images."""
+    for index, layer in layers:
+        here = distances[layer.top[0]]
+        before = distances.get(layer.bottom[0], np.zeros(len(here)))  # before the first dropout both are the same
+        distance, growth = trained.spread(here), trained.spread(here - before)
+        yield OrderedDict([
+            ('iterations', subject.iterations), ('index', index), ('layer', layer.name), ('type', layer.type),
+            ('T', settings.T), ('n', len(here)), ('mc_seed', settings.seed), ('distance', distance[0]),
+            ('distance_se', distance[1]), ('growth', growth[0]), ('growth_se', growth[1])])
+
+
+STUDY = trained.Study('approximation', measure)

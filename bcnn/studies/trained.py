@@ -1,0 +1,182 @@
+"""Studies of trained weights beyond the paper: which weights, where their result is stored, what it is made of.
+
+    <run>/studies/<study>-<iteration>/
+      config.json       what was studied, on what, how; the folder of another study is refused
+      provenance.json   what computed it
+      blocks/           evaluations that it is made of, where there are some; see bcnn.mc.evaluation
+      result.json       {table of the recorded results: rows}, written last; tools/record.py takes them
+"""
+
+import os
+from collections import OrderedDict
+from typing import Callable, NamedTuple, Optional
+
+import numpy as np
+
+from .. import beyond, engine, nets, weights
+from ..data import sets
+from ..errors import UserError
+from ..inputs import preprocessing, sources
+from ..mc import evaluation, targets
+from ..system import files, npz, places, progress, provenance, store
+from ..training import snapshots
+
+
+class Subject(NamedTuple):
+    """Trained weights."""
+
+    dataset: str
+    net: str
+    seed: int
+    iterations: int
+    weights: str      # the file
+    home: str         # the folder below which its studies are stored
+
+
+class Study(NamedTuple):
+    """What is done with a Subject."""
+
+    name: str          # of beyond.STUDIES
+    measure: Callable  # (Subject, Settings, folder) -> {table: rows without what tools/record.py adds}
+
+    @property
+    def about(self):
+        """How it is done where nothing else is asked for."""
+        return beyond.STUDIES[self.name]
+
+
+class Settings(NamedTuple):
+    """How to study."""
+
+    T: int
+    count: Optional[int]  # of the first test images; None for the study's own number, or all where there are fewer
+    seed: int         # of the masks
+    jobs: int
+    data: str         # folder of the prepared sets
+
+
+# --- which weights -----------------------------------------------------------------------------
+
+def subject(path, iteration=None):
+    """The Subject of a run's folder, at its end or at an iteration whose snapshot it kept; or of a file of weights/."""
+    if os.path.isfile(path):
+        return _shipped(path, iteration)
+    config = store.read_json(os.path.join(path, places.CONFIG))
+    if config is None or 'prototxt' not in config:
+        raise UserError('%s: neither the folder of a training run nor a file of weights/' % path)
+    if len(config['iterations']) > 1:
+        raise UserError('%s: trained in %d stages; studies are for the LeNets' % (path, len(config['iterations'])))
+    done = store.read_json(os.path.join(path, places.DONE))
+    last = done['iterations'][0] if done else None
+    if iteration in (None, last):
+        if done is None:
+            raise UserError('%s: not complete yet: finish the run, or name an --iteration that it has kept' % path)
+        found = os.path.join(path, places.FINAL)
+    else:
+        found = _snapshot(path, iteration)
+    return Subject(dataset=config['dataset'], net=config['net'], seed=config['seed'], iterations=iteration or last,
+                   weights=found, home=os.path.abspath(path))
+
+
+def _snapshot(run, iteration):
+    kept = {at: place for stage, at, place in places.stored(run) if stage == 1}
+    if iteration not in kept:
+        raise UserError('%s: no weights of iteration %d; there are: %s' % (run, iteration, ', '.join(
+            map(str, sorted(kept))) or 'none'))
+    problem, _ = snapshots.problem(kept[iteration], 1, iteration)
+    if problem:
+        raise UserError('%s: damaged (%s)' % (kept[iteration], problem))
+    return os.path.join(kept[iteration], snapshots.WEIGHTS)
+
+
+def _shipped(path, iteration):
+    digest = store.sha256(path)
+    entry = next((entry for entry in weights.index() if entry.sha256 == digest), None)
+    if entry is None:
+        raise UserError('%s: not one of weights/, so that it is not known what it was trained on' % path)
+    if iteration not in (None, sum(entry.iterations)):
+        raise UserError('%s: of iteration %d, not %d' % (path, sum(entry.iterations), iteration))
+    stem = os.path.splitext(os.path.basename(path))[0]
+    return Subject(dataset=entry.dataset, net=entry.net, seed=entry.seed, iterations=sum(entry.iterations),
+                   weights=path, home=os.path.join(places.RUNS, 'weights-' + stem))
+
+
+# --- images ------------------------------------------------------------------------------------
+
+def entry_of(subject_):
+    return nets.find(subject_.dataset, subject_.net)
+
+
+def test_images(subject_, data, name=None):
+    """The test images of the net's own data set, or of another one of the same kind, as the net gets its own."""
+    entry = entry_of(subject_)
+    place = os.path.join(sets.require(name, data), 'test_lmdb') if name else os.path.join(
+        data, *entry.data.test.split('/')[1:])
+    return sources.open_images(place, preprocessing.of_paper(entry.data))
+
+
+def evaluated(subject_, source, settings, folder):
+    """The arrays of an MC evaluation of these images, one repetition (see bcnn.mc.summary); stored in `folder`."""
+    entry = entry_of(subject_)
+    target = targets.Target(
+        name='%s/%s' % (entry.dataset, entry.net), standard=nets.deploy(entry.net, entry.base),
+        sampling=nets.mc(entry.net, entry.base), weights=subject_.weights, extra_weights=False, source=source,
+        count=min(settings.count, source.count))  # there may be fewer of another kind
+    how = evaluation.Settings(T=settings.T, repeats=1, seed=settings.seed, mode='stream')
+    evaluation.run(target, evaluation.prepare(target, how), folder, settings.jobs)
+    return npz.read(os.path.join(folder, places.IMAGES), 'remove its folder and run again')
+
+
+# --- the result --------------------------------------------------------------------------------
+
+def run(study, subject_, settings, out=None):
+    """{table: rows} of a study, from its folder where it is there already."""
+    for name in study.about.sets:
+        sets.require(name, settings.data)
+    if not entry_of(subject_).where:
+        raise UserError('%s has no dropout: there is nothing to study' % subject_.net)
+    settings = settings._replace(count=_count(study, settings, test_images(subject_, settings.data)))
+    folder = os.path.join(out or os.path.join(subject_.home, places.STUDIES), '%s%s-%d' % (
+        os.path.basename(subject_.home) + '-' if out else '', study.name, subject_.iterations))
+    with files.folder(folder):
+        _settle(config(study, subject_, settings), folder)
+        result = store.read_json(os.path.join(folder, places.RESULT))
+        if result is None:
+            result = OrderedDict(rows=study.measure(subject_, settings, folder))
+            store.write_json(os.path.join(folder, places.RESULT), result)
+            progress.say('written: %s' % os.path.join(folder, places.RESULT))
+    return result['rows']
+
+
+def _count(study, settings, source):
+    if settings.count is not None and settings.count > source.count:
+        raise UserError('%s has %d images: --limit %d is not possible' % (source.path, source.count, settings.count))
+    return settings.count or min(study.about.images, source.count)
+
+
+def config(study, subject_, settings):
+    """What makes a study what it is."""
+    source = test_images(subject_, settings.data)
+    return OrderedDict([
+        ('study', study.name), ('net', subject_.net), ('dataset', subject_.dataset), ('seed', subject_.seed),
+        ('iterations', [subject_.iterations]), ('weights', store.sha256(subject_.weights)),
+        ('images', source.scan(settings.count)[1]), ('T', settings.T), ('mc_seed', settings.seed),
+        ('sets', [sets.checksum(name, 'test', settings.data) for name in study.about.sets]), ('device', 'cpu')])
+
+
+def _settle(mine, folder):
+    """Writes what is studied and by what, or refuses the folder of another study."""
+    path = os.path.join(folder, places.CONFIG)
+    theirs = store.read_json(path)
+    if theirs is None:
+        store.write_json(os.path.join(folder, places.PROVENANCE), provenance.collect(engine.describe()))
+        store.write_json(path, mine)
+    elif store.differences(theirs, mine):
+        raise UserError('%s holds another study (%s): choose another --out' % (
+            folder, '; '.join(store.differences(theirs, mine))))
+
+
+def spread(values):
+    """(mean, its standard error) of a value an image."""
+    values = np.asarray(values, np.float64)
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))

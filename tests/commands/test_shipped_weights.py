@@ -1,0 +1,77 @@
+"""The weights that are in weights/: evaluated again on real test images, against what is recorded of them."""
+
+import os
+import re
+
+import numpy as np
+import pytest
+
+import trainhelp
+from bcnn import engine, nets, weights
+from bcnn.data import sets
+from bcnn.mc import forward, metrics, targets
+from bcnn.results import csv_tables
+from bcnn.system import places
+from conftest import ROOT
+
+# Images of play: other BLAS kernels sum in another order, which may turn one that two classes tie for.
+PLAY = 2
+ENTRIES = weights.index()
+
+
+def test_every_file_has_an_entry():
+    """So that none is left out below."""
+    there = [name for name in os.listdir(weights.FOLDER) if name.endswith('.caffemodel')]
+    assert sorted(there) == [entry.file for entry in ENTRIES]
+
+
+def target(entry):
+    """An entry's net and its test images; skips where they are not prepared."""
+    name = nets.find(entry.dataset, entry.net).data.test.split('/')[1]
+    if sets.manifest(name) is None:
+        pytest.skip('%s is not prepared here' % name)
+    return targets.of_paper(entry.net, entry.dataset, weights.require(entry), standard_only=True)
+
+
+def recorded_wrong(entry, count):
+    """How many of the first images are recorded as wrong with Standard dropout."""
+    row, = [row for row in csv_tables.read(places.RESULTS, 'wrong')
+            if row['config'] == entry.evaluation and row['method'] == 'standard']
+    numbers = np.array((row['wrong'] or '').split(), int)
+    assert len(numbers) == entry.standard_errors
+    return int((numbers < count).sum())
+
+
+@pytest.mark.parametrize('entry', ENTRIES, ids=[entry.file for entry in ENTRIES])
+def test_standard_errors_on_1000_images_are_those_recorded(entry):
+    what = target(entry)
+    pixels, labels = what.source.read(0, 1000)
+
+    def probs():
+        net = engine.load_net(what.standard, what.weights)
+        wiring = forward.wiring_of(what.standard, net)
+        return np.concatenate([forward.standard(net, wiring, pixels[i:i + 100])[0] for i in range(0, 1000, 100)])
+
+    wrong = int((~metrics.correct(engine.call(probs), labels)).sum())
+    assert abs(wrong - recorded_wrong(entry, 1000)) <= PLAY
+
+
+# As the README has them: the LeNet on all images, Augmented-DSN on 500 with adaptive T.
+TYPED = [(entry, words, count) for entry in ENTRIES for net, words, count in (
+    ('lenet_all', ('--T', 50, '--repeats', 1), 10000), ('dsn_aug', ('--T', 100, '--repeats', 1, '--adaptive', '--limit', 500), 500))
+    if entry.net == net and entry.seed == 1 and entry.init is None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('entry, words, count', TYPED, ids=[entry.file for entry, _, _ in TYPED])
+def test_the_commands_of_the_readme_agree_with_the_page(entry, words, count, tmp_path):
+    target(entry)
+    clone = trainhelp.make_clone(tmp_path, weights.FOLDER, places.RESULTS, os.path.join(ROOT, 'data'))
+    said = trainhelp.typed(clone, 'tools/mc_eval.py', '--net', entry.net, *words)
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.startswith('weights: weights/%s: ' % entry.file)
+    standard, mc = (float(re.search(r'^%s.*? +(\d+\.\d\d)' % name, said.stdout, re.M).group(1))
+                    for name in ('Standard dropout', 'MC dropout T=%d, probs' % words[1]))
+    assert abs(standard - 100.0 * recorded_wrong(entry, count) / count) <= 100.0 * PLAY / count + 0.005
+    # other masks: a repetition differs by a few images of those that Standard and MC dropout see differently
+    assert abs(mc - 100.0 * np.mean(entry.mc_errors) / entry.images) < (0.3 if count == entry.images else 4)
