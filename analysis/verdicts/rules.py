@@ -95,11 +95,10 @@ class Planned(NamedTuple):
 
 PLANNED_DATE = '2026-11-17'
 PLANNED = (
-    Planned('DSN and Augmented-DSN, schedule 1/40, T = 100, five repetitions, 10,000 images',
-            'Table 1\'s and Figure 4\'s statements by the masks\' t-interval, as for NIN; badge "schedule 1/40". '
+    Planned('DSN and Augmented-DSN, schedule 1/20, T = 100, five repetitions, 10,000 images',
+            'Table 1\'s and Figure 4\'s statements by the masks\' t-interval, as for NIN; badge "schedule 1/20". '
             'That numbers agree with the published ones stays undecided whatever comes out: the training is shorter. '
-            'The largest gain: Augmented-DSN\'s above each other\'s by Welch\'s interval over masks. (First planned as '
-            '1/20; made 1/40 before the first iteration, for the time that 1/20 takes on two cores.)'),
+            'The largest gain: Augmented-DSN\'s above each other\'s by Welch\'s interval over masks.'),
     Planned('LeNets on MNIST, seeds 2 and 3, 100,000 iterations',
             'Figure 2\'s statements by the t-interval of three seeds, which then decides alone, for or against; the '
             'paired noise of images is shown beside it. A verdict that becomes undecided is reported so.'),
