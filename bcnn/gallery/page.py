@@ -9,11 +9,13 @@ import json
 import os
 import re
 from collections import OrderedDict
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
 from ..errors import UserError
 from ..mc import metrics, summary
+from ..mc.running_sums import Arrays
 from ..system import files, npz, places, store
 from . import pixels, sheets
 
@@ -35,7 +37,8 @@ MEASURES = OrderedDict([
 ])
 
 
-def write(folder, out=None, data=None, order=None):
+def write(folder: str, out: Optional[str] = None, data: Optional[str] = None,
+          order: Optional[str] = None) -> Tuple[str, int]:
     """Writes the page of the evaluation in a folder; gives its path and how many images are on it."""
     path = out or os.path.join(folder, NAME)
     about, stored, source = _read(folder)
@@ -43,11 +46,11 @@ def write(folder, out=None, data=None, order=None):
         raise UserError('%s: no folder for it' % path)
     try:
         seen = pixels.of_evaluation(source, stored['labels'], data, order)
-        found = contents(folder, about, stored, source, seen)
+        content = contents(folder, about, stored, source, seen)
     except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
         raise UserError('%s: its files do not fit together (%s): tools/verify.py says which'
                         % (folder, ' '.join(str(error).split())))
-    files.write_text(path, fill(found))
+    files.write_text(path, fill(content))
     return path, len(stored['labels'])
 
 
@@ -65,7 +68,8 @@ def _read(folder):
 
 # --- numbers ---------------------------------------------------------------------------------
 
-def contents(folder, about, stored, source, seen):
+def contents(folder: str, about: Dict[str, Any], stored: Arrays, source: Dict[str, Any],
+             seen: pixels.Seen) -> Dict[str, Any]:
     """What the page's script reads, as a dictionary for JSON."""
     labels, standard = stored['labels'], stored['standard_probs']
     sampled = 'mc_probs' in stored
@@ -97,14 +101,14 @@ def _title(folder, about, source):
 def _measures(about, stored, std):
     """{key of MEASURES: a value an image}, those that this evaluation has."""
     standard = stored['standard_probs']
-    found = {'standard_doubt': 1 - standard.max(1), 'standard_entropy': metrics.entropy(standard)}
+    values = {'standard_doubt': 1 - standard.max(1), 'standard_entropy': metrics.entropy(standard)}
     if std is not None:
         mean = stored['mc_probs'][0]
-        found.update((name, stored[name][0]) for name in summary.UNCERTAINTY)
-        found.update(mc_doubt=1 - mean.max(1), mc_std=std[np.arange(len(std)), mean.argmax(1)])
+        values.update((name, stored[name][0]) for name in summary.UNCERTAINTY)
+        values.update(mc_doubt=1 - mean.max(1), mc_std=std[np.arange(len(std)), mean.argmax(1)])
         if about.get('mode') == 'adaptive':
-            found['passes'] = stored['passes'][0]
-    return OrderedDict((key, found[key]) for key in MEASURES if key in found)
+            values['passes'] = stored['passes'][0]
+    return OrderedDict((key, values[key]) for key in MEASURES if key in values)
 
 
 def _likeliest(standard, mean, labels):
@@ -130,9 +134,9 @@ def _packed(values, kind):
 
 # --- the file --------------------------------------------------------------------------------
 
-def fill(found):
+def fill(content: Dict[str, Any]) -> str:
     """The template with style, script and contents in it."""
-    data = json.dumps(found, separators=(',', ':')).replace('<', '\\u003c')  # no name in it can end the script
+    data = json.dumps(content, separators=(',', ':')).replace('<', '\\u003c')  # no name in it can end the script
     parts = {'style': _template('page.css'), 'script': _template('page.js'), 'data': data}
     return re.sub(r'\{\{(\w+)\}\}', lambda place: parts[place.group(1)], _template('page.html'))
 

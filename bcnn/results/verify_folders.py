@@ -105,7 +105,7 @@ def _curve(folder, config):
 
 # --- studies beyond the paper --------------------------------------------------------------------------
 
-def study_folder(folder, config, data):
+def study_folder(folder: str, config: Dict[str, Any], data: str) -> Iterator[Finding]:
     """Yields the Findings of a study's folder: its weights, and the evaluations that it is made of."""
     yield _provenance(folder)
     yield from _weights(folder, config)

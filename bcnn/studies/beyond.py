@@ -1,6 +1,8 @@
 """The studies beyond the paper as tools/study.py runs them: one after the other, each in a line or two."""
 
+import argparse
 import math
+from typing import Iterator
 
 from .. import beyond
 from ..data import sets
@@ -10,7 +12,7 @@ from . import approximation, off_data, quality, trained
 STUDIES = {module.STUDY.name: module.STUDY for module in (approximation, quality, off_data)}
 
 
-def command(args):
+def command(args: argparse.Namespace) -> Iterator[str]:
     """Yields lines for people: what each of the weights gave."""
     study = STUDIES[args.study]
     settings = trained.Settings(T=study.about.T if args.T is None else args.T,

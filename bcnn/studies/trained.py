@@ -9,7 +9,7 @@
 
 import os
 from collections import OrderedDict
-from typing import Callable, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from ..data import sets
 from ..errors import UserError
 from ..inputs import preprocessing, sources
 from ..mc import evaluation, targets
+from ..mc.running_sums import Arrays
 from ..system import files, npz, places, progress, provenance, store
 from ..training import snapshots
+
+Tables = Dict[str, List[Dict[str, Any]]]  # rows by table, without what tools/record.py adds
 
 
 class Subject(NamedTuple):
@@ -37,10 +40,10 @@ class Study(NamedTuple):
     """What is done with a Subject."""
 
     name: str          # of beyond.STUDIES
-    measure: Callable  # (Subject, Settings, folder) -> {table: rows without what tools/record.py adds}
+    measure: Callable  # (Subject, Settings, folder) -> Tables
 
     @property
-    def about(self):
+    def about(self) -> beyond.Study:
         """How it is done where nothing else is asked for."""
         return beyond.STUDIES[self.name]
 
@@ -57,7 +60,7 @@ class Settings(NamedTuple):
 
 # --- which weights -----------------------------------------------------------------------------
 
-def subject(path, iteration=None):
+def subject(path: str, iteration: Optional[int] = None) -> Subject:
     """The Subject of a run's folder, at its end or at an iteration whose snapshot it kept; or of a file of weights/."""
     if os.path.isfile(path):
         return _shipped(path, iteration)
@@ -71,11 +74,11 @@ def subject(path, iteration=None):
     if iteration in (None, last):
         if done is None:
             raise UserError('%s: not complete yet: finish the run, or name an --iteration that it has kept' % path)
-        found = os.path.join(path, places.FINAL)
+        file = os.path.join(path, places.FINAL)
     else:
-        found = _snapshot(path, iteration)
+        file = _snapshot(path, iteration)
     return Subject(dataset=config['dataset'], net=config['net'], seed=config['seed'], iterations=iteration or last,
-                   weights=found, home=os.path.abspath(path))
+                   weights=file, home=os.path.abspath(path))
 
 
 def _snapshot(run, iteration):
@@ -103,11 +106,12 @@ def _shipped(path, iteration):
 
 # --- images ------------------------------------------------------------------------------------
 
-def entry_of(subject_):
+def entry_of(subject_: Subject) -> nets.Net:
+    """Its net."""
     return nets.find(subject_.dataset, subject_.net)
 
 
-def test_images(subject_, data, name=None):
+def test_images(subject_: Subject, data: str, name: Optional[str] = None) -> sources.Source:
     """The test images of the net's own data set, or of another one of the same kind, as the net gets its own."""
     entry = entry_of(subject_)
     place = os.path.join(sets.require(name, data), 'test_lmdb') if name else os.path.join(
@@ -115,7 +119,7 @@ def test_images(subject_, data, name=None):
     return sources.open_images(place, preprocessing.of_paper(entry.data))
 
 
-def evaluated(subject_, source, settings, folder):
+def evaluated(subject_: Subject, source: sources.Source, settings: Settings, folder: str) -> Arrays:
     """The arrays of an MC evaluation of these images, one repetition (see bcnn.mc.summary); stored in `folder`."""
     entry = entry_of(subject_)
     target = targets.Target(
@@ -129,8 +133,8 @@ def evaluated(subject_, source, settings, folder):
 
 # --- the result --------------------------------------------------------------------------------
 
-def run(study, subject_, settings, out=None):
-    """{table: rows} of a study, from its folder where it is there already."""
+def run(study: Study, subject_: Subject, settings: Settings, out: Optional[str] = None) -> Tables:
+    """The Tables of a study, from its folder where it is there already."""
     for name in study.about.sets:
         sets.require(name, settings.data)
     if not entry_of(subject_).where:
@@ -154,7 +158,7 @@ def _count(study, settings, source):
     return settings.count or min(study.about.images, source.count)
 
 
-def config(study, subject_, settings):
+def config(study: Study, subject_: Subject, settings: Settings) -> Dict[str, Any]:
     """What makes a study what it is."""
     source = test_images(subject_, settings.data)
     return OrderedDict([
@@ -176,7 +180,7 @@ def _settle(mine, folder):
             folder, '; '.join(store.differences(theirs, mine))))
 
 
-def spread(values):
+def spread(values: Sequence[float]) -> Tuple[float, float]:
     """(mean, its standard error) of a value an image."""
     values = np.asarray(values, np.float64)
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
