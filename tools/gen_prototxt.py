@@ -25,16 +25,15 @@ def make_parser():
 
 
 def run(args):
+    from bcnn import net_files
     if args.draw:
-        from bcnn.prototxt import draw
-        draw.named(args.net, args.draw)
+        net_files.picture(args.net, args.draw)
         print('drawn: %s' % args.draw)
         return
-    from bcnn.prototxt import generate
     if args.check:
-        print('%d files are as the code says' % generate.check(args.to, args.net))
+        print('%d files are as the code says' % net_files.check(args.to, args.net))
         return
-    changed = generate.write(args.to, args.net)
+    changed = net_files.write(args.to, args.net)
     for path in changed:
         print('written: %s' % os.path.join(args.to, path))
     print('%d files written, all others are up to date' % len(changed))

@@ -197,13 +197,8 @@ def test_all_questions_are_in_the_report_and_none_is_counted_with_the_paper(ever
 
 # --- figures -------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('name', FIGURES)
-def test_figures_say_that_nothing_was_run(name, tmp_path):
-    tables = Synthetic().tables()
-    assert not FIGURES[name].there(tables)
-    with style.drawing():
-        figure = FIGURES[name].draw(tables)
-    assert [text.get_text() for axes in figure.axes for text in axes.texts][0].startswith('not run yet')
+def test_figures_without_runs_are_left_out(tmp_path):
+    assert figures.asked(Synthetic().tables()) == () == tuple(figures.make(Synthetic().tables(), str(tmp_path)))
 
 
 def ids(figure):

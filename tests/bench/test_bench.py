@@ -404,15 +404,9 @@ def test_pytorch_makes_the_same_training_step_as_caffe(peer, tmp_path):
 
 def caffe_losses(path):
     """The losses of steps 2 to 4 of Caffe's own solver on the images and weights at path, at a constant rate."""
-    net = nets.train_test('lenet_none', 'mnist')
-    layers = [layer for layer in net.layer if layer.type not in ('Data', 'Accuracy')]
-    net.ClearField('layer')
-    for name, shape in (('data', (64, 1, 28, 28)), ('label', (64,))):
-        net.layer.add(name=name, type='Input', top=[name]).input_param.shape.add(dim=shape)
-    net.layer.extend(layers)
     solver = engine.caffe_pb2.SolverParameter(base_lr=0.01, lr_policy='fixed', momentum=0.9, weight_decay=0.0005,
                                               snapshot_prefix=path, solver_mode=engine.caffe_pb2.SolverParameter.CPU)
-    solver.net_param.CopyFrom(net)
+    solver.net_param.CopyFrom(nets.fed('lenet_none', 'mnist', 64))
     loaded = engine.load_solver(solver)
     with np.load(path) as arrays:
         for name, blobs in loaded.net.params.items():

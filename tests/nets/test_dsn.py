@@ -24,12 +24,7 @@ def images(seed):
 def stage(k):
     """(solver of stage k with Input layers in the place of the LMDB, its message)."""
     message = solvers.stages('dsn', 'cifar10')['solver_stage%d' % k]
-    net = nets.train_test('dsn', 'cifar10', companions=k == 1)
-    layers = [layer for layer in net.layer if layer.type not in ('Data', 'Accuracy')]
-    net.ClearField('layer')
-    for name, shape in (('data', [N, 3, 32, 32]), ('label', [N])):
-        net.layer.add(name=name, type='Input', top=[name]).input_param.shape.add(dim=shape)
-    net.layer.extend(layers)
+    net = nets.fed('dsn', 'cifar10', N, companions=k == 1)
     for field in ('net', 'test_iter', 'test_interval', 'display'):
         message.ClearField(field)
     message.net_param.CopyFrom(net)
