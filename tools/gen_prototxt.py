@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Write every net and solver of the paper to prototxt/, check that they are as the code says, or draw one."""
 
-import argparse
 import os
 
-from launcher import ROOT, start
+from launcher import ROOT, parser_of, start
 
 EXAMPLES = '''examples:
   python tools/gen_prototxt.py                                    write all of prototxt/
@@ -13,8 +12,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     parser.add_argument('--net', metavar='NAME', help='only this net: a name (nin) or a folder (mnist_4/lenet_ip)')
     parser.add_argument('--to', metavar='FOLDER', default=os.path.join(ROOT, 'prototxt'),
                         help='the folder to write to or to check (default: prototxt)')

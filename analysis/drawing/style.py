@@ -118,6 +118,7 @@ def line(axes, rows, x='iteration', unit='seed', **look):
         axes.fill_between(mean[x], mean['mean'] - mean['std'], mean['mean'] + mean['std'], color=look['color'],
                           alpha=BAND, linewidth=0, gid='band %s' % look.get('label', ''))
     axes.plot(mean[x], mean['mean'], **look)
+    return mean
 
 
 def seeds_and_mean(axes, points, label, look, mark=None, line=None):
@@ -133,7 +134,6 @@ def seeds_and_mean(axes, points, label, look, mark=None, line=None):
         means = [sum(by_seed.values()) / float(len(by_seed)) for _, by_seed in points]
         axes.plot([x for x, _ in points], means, label=label, **dict(look, **line or {}))
     return [value for _, by_seed in points for value in by_seed.values()]
-    return mean
 
 
 def curve_look(net, method):
