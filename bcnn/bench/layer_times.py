@@ -21,8 +21,7 @@ def rows(name: str, dataset: str, batch: int = 100, rounds: int = 7,
     weights: a caffemodel; random ones where there is none, for the time hardly depends on them.
     """
     message = nets.mc(name, dataset, batch=batch)
-    net = engine.load_net(message, weights)
-    wiring = forward.wiring_of(message, net)
+    net, wiring = forward.load(message, weights)
     net.blobs[wiring.input].data[...] = np.random.RandomState(0).rand(*net.blobs[wiring.input].data.shape)
     net.forward()
     names, products = list(net._layer_names), [product(net, index) for index in range(len(net.layers))]

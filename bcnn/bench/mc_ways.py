@@ -121,7 +121,7 @@ Way = Callable[[], Optional[str]]
 
 def naive(case: Case, T: int, keep: Keep) -> Way:
     """A loop over full passes."""
-    net, wiring = _loaded(case.mc_net(), case)
+    net, wiring = forward.load(case.mc_net(), case.weights)
     net.forward()
 
     def run():
@@ -137,7 +137,7 @@ def naive(case: Case, T: int, keep: Keep) -> Way:
 
 def stream(case: Case, T: int, keep: Keep) -> Way:
     """mc_eval.py's: the part before the first dropout once; with all sums that it stores."""
-    net, wiring = _loaded(case.mc_net(), case)
+    net, wiring = forward.load(case.mc_net(), case.weights)
     net.forward()
     return lambda: running_sums.sample(_kept(forward.stream(net, wiring, case.pixels, T), keep), case.labels, 10)
 
@@ -174,7 +174,7 @@ def variance_in_groups(case: Case, T: int, draws: int) -> float:
 def replicate(case: Case, T: int, keep: Keep) -> Way:
     """The paper's appendix: each image T times in a minibatch, as many images as fit mc_eval.py's budget."""
     batch = replicated_batch(case, T)
-    net, wiring = _loaded(rewriting.replicate(case.mc_net(batch), T), case)
+    net, wiring = forward.load(rewriting.replicate(case.mc_net(batch), T), case.weights)
 
     def run():
         for start in range(0, len(case.pixels), batch):
@@ -189,11 +189,6 @@ def replicated_batch(case: Case, T: int) -> int:
     def size():
         return batches.need_of(engine.load_net(nets.deploy(case.name, case.dataset, batch=1)))
     return min(batches.fitting(engine.call(size), T, batches.budget_of(case.gpu)), len(case.pixels))
-
-
-def _loaded(message, case):
-    net = engine.load_net(message, case.weights)
-    return net, forward.wiring_of(message, net)
 
 
 def _kept(passes, keep):
@@ -212,7 +207,7 @@ def adaptively(case: Case, T: int, keep: Keep, groups: int = 0) -> Way:
     if groups:
         passes = antithetic.groups_of(*antithetic.load(message, case.weights, groups), np.random.RandomState(1))
     else:
-        passes = forward.Passes(*_loaded(message, case))
+        passes = forward.Passes(*forward.load(message, case.weights))
     passes.net.forward()
     batch = min(adaptive.LARGEST, max(1, len(case.pixels) // adaptive.BLOCK))
 
@@ -288,6 +283,6 @@ def their_standard(peer: Peer, case: Case) -> np.ndarray:
 def our_standard(case: Case) -> np.ndarray:
     def child():
         engine.use_device(case.gpu)
-        net, wiring = _loaded(nets.deploy(case.name, case.dataset, batch=len(case.pixels)), case)
+        net, wiring = forward.load(nets.deploy(case.name, case.dataset, batch=len(case.pixels)), case.weights)
         return forward.standard(net, wiring, case.pixels)[0]
     return engine.call(child)

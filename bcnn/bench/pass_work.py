@@ -10,9 +10,9 @@ from .measuring import Work
 def plain(message: engine.NetParameter, T: int, prefix_once: bool) -> Work:
     """The Work of T passes of an MC net, with what lies before the first dropout once or in each."""
     def child():
-        net = engine.load_net(message)
-        first = forward.wiring_of(message, net).first
-        return _sum([(1 if prefix_once else T, of_layers(net, 0, first)), (T, of_layers(net, first, len(net.layers)))])
+        net, wiring = forward.load(message)
+        return _sum([(1 if prefix_once else T, of_layers(net, 0, wiring.first)),
+                     (T, of_layers(net, wiring.first, len(net.layers)))])
     return engine.call(child)
 
 

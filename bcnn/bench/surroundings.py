@@ -32,10 +32,9 @@ def jobs(most: int) -> List[Measurement]:
 
     def work(jobs):
         def make():
-            message = nets.mc('lenet_all', 'mnist', batch=images)
-            net = engine.load_net(message)
+            net, wiring = forward.load(nets.mc('lenet_all', 'mnist', batch=images))
             pixels = np.random.RandomState(0).rand(images, 1, 28, 28).astype(np.float32)
-            wiring, labels = forward.wiring_of(message, net), np.zeros(images, int)
+            labels = np.zeros(images, int)
             return lambda _: running_sums.sample(forward.stream(net, wiring, pixels, T), labels, 10).arrays()
 
         def run():

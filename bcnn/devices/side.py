@@ -150,7 +150,7 @@ class Side:
                 for layer in message.layer:
                     if layer.name in seen:
                         seen[layer.name].append(kept(net, layer))
-        return {name: np.array(found) for name, found in seen.items()}
+        return {name: np.array(states) for name, states in seen.items()}
 
     def samples(self, case: Case, weights: str) -> List[Tuple[str, np.ndarray]]:
         """Class probabilities of T passes both ways, and of one pass from the input and from the first dropout on."""

@@ -41,12 +41,12 @@ def write(folder: str, out: Optional[str] = None, data: Optional[str] = None,
           order: Optional[str] = None) -> Tuple[str, int]:
     """Writes the page of the evaluation in a folder; gives its path and how many images are on it."""
     path = out or os.path.join(folder, NAME)
-    about, stored, source = _read(folder)
+    config, stored, source = _read(folder)
     if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
         raise UserError('%s: no folder for it' % path)
     try:
         seen = pixels.of_evaluation(source, stored['labels'], data, order)
-        content = contents(folder, about, stored, source, seen)
+        content = contents(folder, config, stored, source, seen)
     except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
         raise UserError('%s: its files do not fit together (%s): tools/verify.py says which'
                         % (folder, ' '.join(str(error).split())))
@@ -56,19 +56,19 @@ def write(folder: str, out: Optional[str] = None, data: Optional[str] = None,
 
 def _read(folder):
     """(config, images.npz, source.json) of a finished evaluation."""
-    about = store.read_json(os.path.join(folder, places.CONFIG))
-    if about is None or not os.path.exists(os.path.join(folder, places.IMAGES)):
+    config = store.read_json(os.path.join(folder, places.CONFIG))
+    if config is None or not os.path.exists(os.path.join(folder, places.IMAGES)):
         inner = sorted(glob.glob(os.path.join(glob.escape(folder), '**', places.IMAGES), recursive=True))
         raise UserError('%s: no finished evaluation here; %s' % (
             folder, 'there is %s' % os.path.dirname(inner[0]) if inner else
             'tools/mc_eval.py makes one, and its last line says where'))
     stored = npz.read(os.path.join(folder, places.IMAGES), 'run tools/mc_eval.py again, which writes it anew')
-    return about, stored, store.read_json(os.path.join(folder, places.SOURCE)) or {}
+    return config, stored, store.read_json(os.path.join(folder, places.SOURCE)) or {}
 
 
 # --- numbers ---------------------------------------------------------------------------------
 
-def contents(folder: str, about: Dict[str, Any], stored: Arrays, source: Dict[str, Any],
+def contents(folder: str, config: Dict[str, Any], stored: Arrays, source: Dict[str, Any],
              seen: pixels.Seen) -> Dict[str, Any]:
     """What the page's script reads, as a dictionary for JSON."""
     labels, standard = stored['labels'], stored['standard_probs']
@@ -78,8 +78,8 @@ def contents(folder: str, about: Dict[str, Any], stored: Arrays, source: Dict[st
     which = _likeliest(standard, mean, labels)
     packed = sheets.pack(seen.pictures)
     return OrderedDict([
-        ('title', _title(folder, about, source)), ('T', about['T'] if sampled else None),
-        ('adaptive', about.get('mode') == 'adaptive'), ('note', seen.note), ('sharp', not seen.reduced),
+        ('title', _title(folder, config, source)), ('T', config['T'] if sampled else None),
+        ('adaptive', config.get('mode') == 'adaptive'), ('note', seen.note), ('sharp', not seen.reduced),
         ('count', len(labels)), ('classes', seen.classes), ('classCount', standard.shape[1]),
         ('files', source.get('files') and source['files'][:len(labels)]), ('sheets', packed._asdict()),
         ('labels', _packed(labels, '<u2')), ('standardBest', _packed(standard.argmax(1), '<u2')),
@@ -90,15 +90,15 @@ def contents(folder: str, about: Dict[str, Any], stored: Arrays, source: Dict[st
         ('mean', _shares(mean, which) if sampled else None), ('std', _shares(std, which) if sampled else None),
         ('measures', [OrderedDict([('key', key), ('name', MEASURES[key][0]), ('what', MEASURES[key][1]),
                                    ('values', _packed(values, '<f4'))])
-                      for key, values in _measures(about, stored, std).items()])])
+                      for key, values in _measures(config, stored, std).items()])])
 
 
-def _title(folder, about, source):
+def _title(folder, config, source):
     """The name that the user gave it, else that of the net, else of the folder."""
-    return source.get('name') or about.get('net') or os.path.basename(os.path.abspath(folder))
+    return source.get('name') or config.get('net') or os.path.basename(os.path.abspath(folder))
 
 
-def _measures(about, stored, std):
+def _measures(config, stored, std):
     """{key of MEASURES: a value an image}, those that this evaluation has."""
     standard = stored['standard_probs']
     values = {'standard_doubt': 1 - standard.max(1), 'standard_entropy': metrics.entropy(standard)}
@@ -106,7 +106,7 @@ def _measures(about, stored, std):
         mean = stored['mc_probs'][0]
         values.update((name, stored[name][0]) for name in summary.UNCERTAINTY)
         values.update(mc_doubt=1 - mean.max(1), mc_std=std[np.arange(len(std)), mean.argmax(1)])
-        if about.get('mode') == 'adaptive':
+        if config.get('mode') == 'adaptive':
             values['passes'] = stored['passes'][0]
     return OrderedDict((key, values[key]) for key in MEASURES if key in values)
 

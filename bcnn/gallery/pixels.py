@@ -26,13 +26,13 @@ class Seen(NamedTuple):
     note: str                      # what a reader should know of them, '' for nothing
 
 
-def of_evaluation(about: Dict[str, Any], labels: np.ndarray, path: Optional[str] = None,
+def of_evaluation(told: Dict[str, Any], labels: np.ndarray, path: Optional[str] = None,
                   order: Optional[str] = None) -> Seen:
     """The Seen of the images with these labels.
 
-    about: the evaluation's source.json; path: where its images are now, if not there; order: of the colours of arrays.
+    told: the evaluation's source.json; path: where its images are now, if not there; order: of the colours of arrays.
     """
-    path, names = path or about.get('images'), about.get('files')
+    path, names = path or told.get('images'), told.get('files')
     if not path:
         raise UserError('the evaluation does not say where its images are: --data PATH names them')
     prepared = _set_of(path)
@@ -48,7 +48,7 @@ def of_evaluation(about: Dict[str, Any], labels: np.ndarray, path: Optional[str]
             done.update(what + ['reduced'] * (small.shape != picture.shape))
     if not names:
         _check_labels(source, labels)
-    classes = about.get('classes') or (prepared and show.NAMES.get(paper.base_of(prepared)))
+    classes = told.get('classes') or (prepared and show.NAMES.get(paper.base_of(prepared)))
     return Seen(pictures=shown, classes=classes and list(classes), reduced='reduced' in done,
                 note=STRETCHED if 'stretched' in done else '')
 

@@ -44,9 +44,9 @@ def block_path(folder: str, repetition: int, block: int) -> str:
     return os.path.join(folder, places.BLOCKS, '%s-%05d.npz' % (name, block))
 
 
-def blocks_of(about: Dict[str, Any]) -> range:
+def blocks_of(config: Dict[str, Any]) -> range:
     """The numbers of the blocks of an evaluation, from its config; a block is one batch of images if not said."""
-    return range(-(-about['count'] // about.get('block', about['batch'])))
+    return range(-(-config['count'] // config.get('block', config['batch'])))
 
 
 def worker(target: 'Target', settings: 'Settings', standard_of: Callable[[int], Arrays],
@@ -69,8 +69,7 @@ def worker(target: 'Target', settings: 'Settings', standard_of: Callable[[int], 
             if sampling and settings.groups:
                 loaded[sampling] = antithetic.load(message, target.weights, settings.groups, target.extra_weights)
             else:
-                net = engine.load_net(message, target.weights, extra_weights=target.extra_weights)
-                loaded[sampling] = net, forward.wiring_of(message, net)
+                loaded[sampling] = forward.load(message, target.weights, target.extra_weights)
         return loaded[sampling]
 
     def do(task):

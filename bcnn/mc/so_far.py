@@ -53,9 +53,7 @@ def quicker(settings: 'Settings', seconds: float) -> str:
 def speed(target: Target, settings: 'Settings') -> Tuple[float, float]:
     """Seconds an image of what is computed once, and of a pass; measured on a few images. For a process of its own."""
     engine.use_device(settings.gpu)
-    message = target.sampling or target.standard
-    net = engine.load_net(message, target.weights, extra_weights=target.extra_weights)
-    wiring = forward.wiring_of(message, net)
+    net, wiring = forward.load(target.sampling or target.standard, target.weights, target.extra_weights)
     first, last = wiring.first or 0, len(net.layers) - 1
     pixels = target.source.read(0, min(PROBE, settings.batch, target.count))[0]
     forward.standard(net, wiring, pixels)  # the first pass of a net takes longer
@@ -112,33 +110,33 @@ class Repetitions:
 
 def lines(folder: str, repeats: int) -> Iterator[str]:
     """What the finished blocks of an evaluation say, and of how many images and passes that is."""
-    about = store.read_json(os.path.join(folder, places.CONFIG))
-    found = {repetition: _finished(folder, repetition, about) for repetition in range(repeats + 1)} if about else {}
-    if not any(found.values()):
+    config = store.read_json(os.path.join(folder, places.CONFIG))
+    blocks_of = {k: _finished(folder, k, config) for k in range(repeats + 1)} if config else {}
+    if not any(blocks_of.values()):
         yield 'stopped before a block was finished'
         return
-    standard = found[sampling.STANDARD]
+    standard = blocks_of[sampling.STANDARD]
     wrong = {block: int((~metrics.correct(arrays['probs'], arrays['labels'])).sum())
              for block, arrays in standard.items()}
     yield 'stopped; what the finished blocks say:'
     if standard:
         yield '  Standard dropout: %s' % _share(sum(wrong.values()), _images(standard))
     for repetition in range(1, repeats + 1):
-        blocks = found[repetition]
+        blocks = blocks_of[repetition]
         if blocks:
             same = [block for block in blocks if block in standard]
             mc = sum(int(arrays['wrong_probs'][-1]) for arrays in blocks.values())
             passes = sum(int(arrays['votes'].sum()) for arrays in blocks.values())
             yield '  MC dropout T=%d, repetition %d: %s, %s passes%s' % (
-                about['T'], repetition, _share(mc, _images(blocks)), '{:,}'.format(passes),
+                config['T'], repetition, _share(mc, _images(blocks)), '{:,}'.format(passes),
                 '; Standard on these: %.2f%%' % (100.0 * sum(wrong[block] for block in same) / _images(blocks))
                 if len(same) == len(blocks) else '')
     yield 'the same command goes on from here'
 
 
-def _finished(folder, repetition, about):
+def _finished(folder, repetition, config):
     """{block: its arrays} of the blocks of a repetition that are there."""
-    return {block: sampling.read_block(folder, repetition, block) for block in sampling.blocks_of(about)
+    return {block: sampling.read_block(folder, repetition, block) for block in sampling.blocks_of(config)
             if os.path.exists(sampling.block_path(folder, repetition, block))}
 
 

@@ -63,8 +63,7 @@ def _cost(target, passes, batch):
 
     Without what is computed once for an image: of T passes that is the less, the larger T.
     """
-    stock = engine.load_net(target.sampling, target.weights, extra_weights=target.extra_weights)
-    plain = forward.Passes(stock, forward.wiring_of(target.sampling, stock))
+    plain = forward.Passes(*forward.load(target.sampling, target.weights, target.extra_weights))
     pixels = target.source.read(0, min(batch, target.count))[0]
     once = {sampler: _begun(sampler, pixels) for sampler in (passes, plain)}
     ratios = [_seconds(passes, once[passes]) / _seconds(plain, once[plain]) for _ in range(ROUNDS)]

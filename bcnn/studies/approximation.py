@@ -66,13 +66,9 @@ def measure(subject: trained.Subject, settings: trained.Settings, folder: str) -
     layers = layers_of(messages[1])
     blobs = [layer.top[0] for _, layer in layers]
 
-    def load(message):
-        net = engine.load_net(message, subject.weights)
-        return net, forward.wiring_of(message, net)
-
     def worker():
         engine.use_device(None)
-        loaded = [load(message) for message in messages]
+        loaded = [forward.load(message, subject.weights) for message in messages]
 
         def do(block):
             seeds.use_seed('approximation', settings.seed, block)
@@ -97,6 +93,3 @@ def rows(layers: Sequence[Layer], distances: Dict[str, np.ndarray], subject: tra
             ('iterations', subject.iterations), ('index', index), ('layer', layer.name), ('type', layer.type),
             ('T', settings.T), ('n', len(here)), ('mc_seed', settings.seed), ('distance', distance[0]),
             ('distance_se', distance[1]), ('growth', growth[0]), ('growth_se', growth[1])])
-
-
-STUDY = trained.Study('approximation', measure)

@@ -153,13 +153,12 @@ def shown(subject: trained.Subject, settings: trained.Settings) -> List[Dict[str
     image = int(np.flatnonzero(labels == DIGIT)[0])
     digit = own.raw(image, image + 1)[0]
     turned = np.concatenate([rotate(digit, angle) for angle in SHOWN])
-    message = nets.mc(entry.net, entry.base)
     engine.use_device(None)
-    net = engine.load_net(message, subject.weights)
+    net, wiring = forward.load(nets.mc(entry.net, entry.base), subject.weights)
     seeds.use_seed('rotation', settings.seed)
     pixels = sources.Arrays(turned, own.transform).read(0, len(turned))[0]
     passes = [(np.array(probs), np.array(scores))
-              for probs, scores in forward.stream(net, forward.wiring_of(message, net), pixels, SHOWN_PASSES)]
+              for probs, scores in forward.stream(net, wiring, pixels, SHOWN_PASSES)]
     probs, scores = (np.stack(part, axis=-1) for part in zip(*passes))  # angle, class, pass
     likely = sorted(set(probs.mean(axis=-1).argmax(axis=1)))  # the classes that it is taken for at some angle
     return [OrderedDict([
@@ -171,6 +170,3 @@ def shown(subject: trained.Subject, settings: trained.Settings) -> List[Dict[str
 
 def _list(values):
     return ' '.join('%.3g' % value for value in values)
-
-
-STUDY = trained.Study('off_data', measure)

@@ -43,6 +43,3 @@ def kernels(subject: trained.Subject) -> List[Dict[str, Any]]:
     return [OrderedDict([('iterations', subject.iterations), ('layer', FIRST), ('map', k), ('size', kernel.shape[-1]),
                          ('weights', ' '.join('%.4g' % value for value in kernel.ravel()))])
             for k, kernel in enumerate(weights)]
-
-
-STUDY = trained.Study('quality', measure)

@@ -36,18 +36,6 @@ class Subject(NamedTuple):
     home: str         # the folder below which its studies are stored
 
 
-class Study(NamedTuple):
-    """What is done with a Subject."""
-
-    name: str          # of beyond.STUDIES
-    measure: Callable  # (Subject, Settings, folder) -> Tables
-
-    @property
-    def about(self) -> beyond.Study:
-        """How it is done where nothing else is asked for."""
-        return beyond.STUDIES[self.name]
-
-
 class Settings(NamedTuple):
     """How to study."""
 
@@ -93,8 +81,7 @@ def _snapshot(run, iteration):
 
 
 def _shipped(path, iteration):
-    digest = store.sha256(path)
-    entry = next((entry for entry in weights.index() if entry.sha256 == digest), None)
+    entry = weights.of_digest(store.sha256(path))
     if entry is None:
         raise UserError('%s: not one of weights/, so that it is not known what it was trained on' % path)
     if iteration not in (None, sum(entry.iterations)):
@@ -133,20 +120,24 @@ def evaluated(subject_: Subject, source: sources.Source, settings: Settings, fol
 
 # --- the result --------------------------------------------------------------------------------
 
-def run(study: Study, subject_: Subject, settings: Settings, out: Optional[str] = None) -> Tables:
-    """The Tables of a study, from its folder where it is there already."""
-    for name in study.about.sets:
+def run(study: str, measure: Callable[[Subject, Settings, str], Tables], subject_: Subject, settings: Settings,
+        out: Optional[str] = None) -> Tables:
+    """The Tables of a study (of beyond.STUDIES), from its folder where it is there already.
+
+    measure: makes them; its last argument is the study's folder.
+    """
+    for name in beyond.STUDIES[study].sets:
         sets.require(name, settings.data)
     if not entry_of(subject_).where:
         raise UserError('%s has no dropout: there is nothing to study' % subject_.net)
     settings = settings._replace(count=_count(study, settings, test_images(subject_, settings.data)))
     folder = os.path.join(out or os.path.join(subject_.home, places.STUDIES), '%s%s-%d' % (
-        os.path.basename(subject_.home) + '-' if out else '', study.name, subject_.iterations))
+        os.path.basename(subject_.home) + '-' if out else '', study, subject_.iterations))
     with files.folder(folder):
-        _settle(config(study, subject_, settings), folder)
+        provenance.settle(folder, config_of(study, subject_, settings), 'study', engine.describe())
         result = store.read_json(os.path.join(folder, places.RESULT))
         if result is None:
-            result = OrderedDict(rows=study.measure(subject_, settings, folder))
+            result = OrderedDict(rows=measure(subject_, settings, folder))
             store.write_json(os.path.join(folder, places.RESULT), result)
             progress.say('written: %s' % os.path.join(folder, places.RESULT))
     return result['rows']
@@ -155,29 +146,18 @@ def run(study: Study, subject_: Subject, settings: Settings, out: Optional[str] 
 def _count(study, settings, source):
     if settings.count is not None and settings.count > source.count:
         raise UserError('%s has %d images: --limit %d is not possible' % (source.path, source.count, settings.count))
-    return settings.count or min(study.about.images, source.count)
+    return settings.count or min(beyond.STUDIES[study].images, source.count)
 
 
-def config(study: Study, subject_: Subject, settings: Settings) -> Dict[str, Any]:
+def config_of(study: str, subject_: Subject, settings: Settings) -> Dict[str, Any]:
     """What makes a study what it is."""
     source = test_images(subject_, settings.data)
     return OrderedDict([
-        ('study', study.name), ('net', subject_.net), ('dataset', subject_.dataset), ('seed', subject_.seed),
+        ('study', study), ('net', subject_.net), ('dataset', subject_.dataset), ('seed', subject_.seed),
         ('iterations', [subject_.iterations]), ('weights', store.sha256(subject_.weights)),
         ('images', source.scan(settings.count)[1]), ('T', settings.T), ('mc_seed', settings.seed),
-        ('sets', [sets.checksum(name, 'test', settings.data) for name in study.about.sets]), ('device', 'cpu')])
-
-
-def _settle(mine, folder):
-    """Writes what is studied and by what, or refuses the folder of another study."""
-    path = os.path.join(folder, places.CONFIG)
-    theirs = store.read_json(path)
-    if theirs is None:
-        store.write_json(os.path.join(folder, places.PROVENANCE), provenance.collect(engine.describe()))
-        store.write_json(path, mine)
-    elif store.differences(theirs, mine):
-        raise UserError('%s holds another study (%s): choose another --out' % (
-            folder, '; '.join(store.differences(theirs, mine))))
+        ('sets', [sets.checksum(name, 'test', settings.data) for name in beyond.STUDIES[study].sets]),
+        ('device', 'cpu')])
 
 
 def spread(values: Sequence[float]) -> Tuple[float, float]:

@@ -35,9 +35,6 @@ class Settings(NamedTuple):
 
 def check(settings: Settings, trainee: trainees.Trainee) -> None:
     """Refuses settings that mean nothing."""
-    for name, value in (('--T', settings.T), ('--jobs', settings.jobs), ('--snapshot-every', settings.snapshot_every)):
-        if value is not None and value < 1:
-            raise UserError('%s is %d: it must be 1 or more' % (name, value))
     if settings.seed < 0:
         raise UserError('--seed is %d: it must be 0 or more' % settings.seed)
     for stage in trainee.stages:
@@ -100,7 +97,7 @@ def _reached(folder):
     return 'iteration %d%s' % (stored[-1][1], ' of stage %d' % stored[-1][0] if stored[-1][0] > 1 else '')
 
 
-def config(trainee: trainees.Trainee, settings: Settings) -> Dict[str, Any]:
+def config_of(trainee: trainees.Trainee, settings: Settings) -> Dict[str, Any]:
     """What makes a run what it is: equal configs give equal bytes on one kind of CPU."""
     stages = OrderedDict()
     for stage in trainee.stages:
@@ -108,7 +105,7 @@ def config(trainee: trainees.Trainee, settings: Settings) -> Dict[str, Any]:
         solver.CopyFrom(stage.solver)
         solver.ClearField('max_iter')  # a target, not a part of it
         stages[stage.name] = OrderedDict([('solver', _sha256(solver)), ('net', _sha256(stage.net))])
-    record = OrderedDict([
+    config = OrderedDict([
         ('net', trainee.net), ('dataset', trainee.dataset), ('seed', settings.seed),
         ('iterations', list(settings.iterations)),
         ('eval_points', settings.points), ('T', settings.T if trainee.sampling else None),
@@ -117,14 +114,14 @@ def config(trainee: trainees.Trainee, settings: Settings) -> Dict[str, Any]:
         ('data', trainee.checksums), ('prototxt', stages)])
     # only where they matter: the configs of all other runs stay as they were
     if settings.streams != 1:
-        record['streams'] = settings.streams
+        config['streams'] = settings.streams
     if trainee.schedule != 1:
-        record['schedule'] = '1/%d' % trainee.schedule
+        config['schedule'] = '1/%d' % trainee.schedule
     if trainee.init:
-        record['init'] = store.sha256(trainee.init)
+        config['init'] = store.sha256(trainee.init)
     if settings.rule and trainee.sampling:
-        record['adaptive'] = settings.rule._asdict()
-    return record
+        config['adaptive'] = settings.rule._asdict()
+    return config
 
 
 def _sha256(message):
@@ -133,16 +130,12 @@ def _sha256(message):
 
 def _settle(trainee, settings, folder):
     """Whether the run is complete; refuses a folder of another run, or one that diverged."""
-    mine, path = config(trainee, settings), os.path.join(folder, places.CONFIG)
-    theirs = store.read_json(path)
-    if theirs is None:
+    mine, path = config_of(trainee, settings), os.path.join(folder, places.CONFIG)
+    if not os.path.exists(path):
         _refuse_foreign(folder)
-        store.write_json(os.path.join(folder, places.PROVENANCE), provenance.collect(engine.describe()))
-        store.write_json(path, mine)
+    theirs = provenance.settle(folder, mine, 'run', engine.describe(), apart_from=('iterations',))
+    if theirs is None:
         return False
-    different = store.differences(dict(theirs, iterations=None), dict(mine, iterations=None))
-    if different:
-        raise UserError('%s holds another run (%s): choose another --out' % (folder, '; '.join(different)))
     targets = theirs.get('iterations')
     if not isinstance(targets, list) or [type(n) for n in targets] != [int] * len(mine['iterations']):
         raise UserError('%s: damaged (iterations): remove its folder to start anew' % path)
@@ -202,16 +195,11 @@ def _write_prototxts(trainee, settings, folder):
     for number, stage in enumerate(trainee.stages, 1):
         net = trainees.with_data(trainee, stage.net)
         solver = solver_loop.stage_message(trainee, settings, number, folder)
-        _write_text(os.path.join(folder, solver_loop.net_name(trainee, number)), net)
-        _write_text(os.path.join(folder, stage.name + '.prototxt'), solver)
+        files.write_text(os.path.join(folder, solver_loop.net_name(trainee, number)), reading.to_text(net))
+        files.write_text(os.path.join(folder, stage.name + '.prototxt'), reading.to_text(solver))
     for name, message in (('deploy', trainee.standard), ('mc', trainee.sampling)):
         if message is not None:
-            _write_text(os.path.join(folder, name + '.prototxt'), message)
-
-
-def _write_text(path, message):
-    with files.atomic(path) as temporary, open(temporary, 'w') as file:
-        file.write(reading.to_text(message))
+            files.write_text(os.path.join(folder, name + '.prototxt'), reading.to_text(message))
 
 
 def _write_done(settings, folder):

@@ -99,8 +99,8 @@ def schedule(text: Optional[str]) -> int:
     """The K of `--schedule 1/K`; 1, the paper's own schedule, for None."""
     if text is None:
         return 1
-    one, _, divisor = text.partition('/')
-    if one != '1' or not divisor.isdigit() or not 0 < int(divisor) < 1 << 31:
+    share, _, divisor = text.partition('/')
+    if share != '1' or not divisor.isdigit() or not 0 < int(divisor) < 1 << 31:
         raise UserError("--schedule %s: it is 1/K, for the paper's schedule in proportion, like 1/20" % text)
     return int(divisor)
 

@@ -28,14 +28,14 @@ def with_draw(run: paper.Run, seed: int) -> paper.Run:
 
 def studies(train: Train) -> Iterator[Study]:
     """The Studies of a training's weights."""
-    for name, about in beyond.STUDIES.items():
-        if about.question in train.experiments and train.seed <= about.seeds:
-            iteration = min(about.iteration, sum(train.iterations))  # a profile may be shorter
+    for name, study in beyond.STUDIES.items():
+        if study.question in train.experiments and train.seed <= study.seeds:
+            iteration = min(study.iteration, sum(train.iterations))  # a profile may be shorter
             folder = os.path.join(train.folder, places.STUDIES, '%s-%d' % (name, iteration))
-            yield Study(name='study-%s-%s' % (name, os.path.basename(train.folder)), experiments=(about.question,),
+            yield Study(name='study-%s-%s' % (name, os.path.basename(train.folder)), experiments=(study.question,),
                         dataset=train.dataset, net=train.net, seed=train.seed, study=name, run=train.folder,
-                        iteration=iteration, T=about.T, passed=about.passed, processes=1, cores=1, folder=folder,
-                        after=train.name, needs=about.sets)
+                        iteration=iteration, T=study.T, passed=study.passed, processes=1, cores=1, folder=folder,
+                        after=train.name, needs=study.sets)
 
 
 def about_study(job: Study) -> str:

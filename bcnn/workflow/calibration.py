@@ -41,9 +41,7 @@ def try_here() -> Dict[str, float]:
     """{'training': seconds of a step, 'MC': seconds of a stochastic pass of an image}, of one process."""
     engine.use_device(None)
     trained = engine.load_net(nets.fed(NET[1], NET[0], IMAGES), phase=engine.TRAIN)  # the data set may not be there yet
-    message = nets.mc(NET[1], NET[0])
-    sampling = engine.load_net(message)
-    wiring = forward.wiring_of(message, sampling)
+    sampling, wiring = forward.load(nets.mc(NET[1], NET[0]))
     forward.fill(sampling, wiring, np.random.RandomState(1).rand(IMAGES, 1, 28, 28).astype(np.float32))
     sampling.forward()
 

@@ -121,11 +121,11 @@ def words(what: Plan, args: argparse.Namespace, gpus: Sequence[int], options: Se
     for name, value in (('seeds', args.seeds), ('only', args.only), ('dataset', args.dataset), ('gpus', ','.join(gpus)),
                         ('cluster', args.cluster), ('partial', 'yes' if partial else None)):
         config += ['%s=%s' % (name, value)] if value else []
-    made = [sys.executable, '-m', 'snakemake', '--snakefile', SNAKEFILE, '--nolock', '--rerun-incomplete',
+    call = [sys.executable, '-m', 'snakemake', '--snakefile', SNAKEFILE, '--nolock', '--rerun-incomplete',
             '--keep-going', '--nocolor'] + list(options)
-    made += _cluster(args) if args.cluster else ['--cores', str(args.jobs or os.cpu_count()), '--scheduler', 'greedy']
-    made += ['--resources', 'gpu=%d' % len(gpus)] if gpus and not args.cluster else []
-    return made + ['--config'] + config
+    call += _cluster(args) if args.cluster else ['--cores', str(args.jobs or os.cpu_count()), '--scheduler', 'greedy']
+    call += ['--resources', 'gpu=%d' % len(gpus)] if gpus and not args.cluster else []
+    return call + ['--config'] + config
 
 
 def _cluster(args):
@@ -225,19 +225,19 @@ def state(job: Job) -> str:
 
 def failures(what: Plan, began: float) -> List[Tuple[str, str, str]]:
     """[(name, log, last words)] of what failed since `began`; jobs that only waited for those are not named."""
-    found = []
+    failed = []
     names = ['nets'] + ['data-' + name for name in plan.data_sets(what)] + list(what.jobs) + ['report']
     for name in names:
         log = steps.log_of(what.folder, name)
         finished = os.path.exists(os.path.join(what.folder, plan.stamp(name)))
         if not finished and os.path.exists(log) and os.path.getmtime(log) >= began - 1:
-            found.append((name, log, steps.last_words(log) or 'no message'))
-    return found
+            failed.append((name, log, steps.last_words(log) or 'no message'))
+    return failed
 
 
 def is_left_out(what: Plan, name: str) -> bool:
     """Whether what failed is a set of data that only optional jobs need."""
-    users = [job for job in what.jobs.values() if name in ['data-' + one for one in job.needs]]
+    users = [job for job in what.jobs.values() if name in ['data-' + needed for needed in job.needs]]
     return bool(users) and all(getattr(job, 'optional', False) for job in users)
 
 
@@ -272,12 +272,12 @@ def ending(what: Plan, failed: Sequence[Tuple[str, str, str]], code: int = 0) ->
         yield '%d more jobs are not done: they wait for what failed; run the same command again' % waiting
     finished = [job for job in what.jobs.values() if plan.done(job) and not cost.is_study(job)]
     known = agreement.records()
-    found = [agreement.compare(job, known) for job in finished]
-    for job, finding in zip(finished, found):
+    findings = [agreement.compare(job, known) for job in finished]
+    for job, finding in zip(finished, findings):
         yield headline(job)
         yield '    %s' % finding.text
-    if found:
-        yield agreement.summary(found)
+    if findings:
+        yield agreement.summary(findings)
     report = os.path.join(what.folder, 'report', 'report.html')
     if os.path.exists(report):
         yield 'report%s: %s' % (' of what is done' if code else '', report)

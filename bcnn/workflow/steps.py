@@ -48,15 +48,15 @@ class Look(NamedTuple):
 
 def of_plan(what: Plan, known: cost.Speeds) -> List[Step]:
     """The Steps of a plan, in an order in which each comes after what it waits for. known: of cost.speeds."""
-    found = [_other('nets', 'check the nets')]
-    found += [_other('data-' + name, 'prepare %s' % _data_set(name)) for name in plan.data_sets(what)]
+    todo = [_other('nets', 'check the nets')]
+    todo += [_other('data-' + name, 'prepare %s' % _data_set(name)) for name in plan.data_sets(what)]
     seeds = len(set(getattr(job, 'seed', 1) for job in what.jobs.values()))
     for job in what.jobs.values():
         after = ('nets',) + tuple('data-' + name for name in job.needs)
         after += (job.after,) if getattr(job, 'after', None) in what.jobs else ()
-        found.append(Step(name=job.name, title=_title(job, seeds > 1), job=job, after=after, cores=job.cores,
-                          expected=cost.on_clock(job, known) or 0.0))
-    return found + [_other('report', 'draw the report', tuple(what.jobs))]
+        todo.append(Step(name=job.name, title=_title(job, seeds > 1), job=job, after=after, cores=job.cores,
+                         expected=cost.on_clock(job, known) or 0.0))
+    return todo + [_other('report', 'draw the report', tuple(what.jobs))]
 
 
 def _other(name, title, after=()):
