@@ -94,7 +94,7 @@ class Prepared:
 
     def _work(self, T, kind):
         if kind == 'antithetic':
-            return pass_work.in_groups(self.case.mc_net(), T, engine.call(lambda: mc_ways.grouped(self.case, T)[0]))
+            return pass_work.in_groups(self.case.mc_net(), T, mc_ways.groups_for(self.case, T))
         return pass_work.plain(self.case.mc_net(), T, kind)
 
     def variance(self, way: str, T: int) -> Optional[float]:

@@ -7,7 +7,7 @@ Ours: `naive`, a loop over full passes as one would write it with Caffe; `replic
 import functools
 import os
 from collections import OrderedDict
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import numpy as np
 
@@ -135,39 +135,43 @@ def naive(case: Case, T: int, keep: Keep) -> Way:
     return run
 
 
-def stream(case: Case, T: int, keep: Keep) -> Way:
-    """mc_eval.py's: the part before the first dropout once; with all sums that it stores."""
-    net, wiring = forward.load(case.mc_net(), case.weights)
-    net.forward()
-    return lambda: running_sums.sample(_kept(forward.stream(net, wiring, case.pixels, T), keep), case.labels, 10)
+def stream(case: Case, T: int, keep: Keep, groups: int = 0) -> Way:
+    """mc_eval.py's: the part before the first dropout once, with running sums; groups: for antithetic masks."""
+    passes = sampler(case, groups)
+
+    def run():
+        in_order = _kept(forward.in_groups(passes, case.pixels, T), keep)
+        running_sums.sample(in_order, case.labels, 10, group=passes.size)
+        return 'groups of %d passes' % passes.size if groups else None
+    return run
 
 
 def in_groups(case: Case, T: int, keep: Keep) -> Way:
     """mc_eval.py --sampler antithetic: as stream, with masks in groups."""
-    groups, (net, wiring) = grouped(case, T)
-    passes = antithetic.groups_of(net, wiring, np.random.RandomState(1))
-    net.forward()
-
-    def run():
-        stream = _kept(forward.in_groups(passes, case.pixels, T), keep)
-        running_sums.sample(stream, case.labels, 10, group=wiring.size)
-        return 'groups of %d passes' % wiring.size
-    return run
+    return stream(case, T, keep, groups_for(case, T))
 
 
-def grouped(case: Case, T: int) -> Tuple[int, Tuple[engine.CaffeNet, antithetic.Wiring]]:
-    """(groups of channels, (net, Wiring)) that mc_eval.py would take for T passes with antithetic masks."""
-    message = case.mc_net()
-    groups = engine.call(antithetic.settle, message, 0, T)[0]
-    return groups, antithetic.load(message, case.weights, groups)
+def sampler(case: Case, groups: int = 0, seed: int = 1) -> forward.Passes:
+    """Passes over the case's images with Caffe's own masks, or with antithetic ones in groups of channels."""
+    if groups:
+        passes = antithetic.groups_of(*antithetic.load(case.mc_net(), case.weights, groups),
+                                      np.random.RandomState(seed))
+    else:
+        passes = forward.Passes(*forward.load(case.mc_net(), case.weights))
+    passes.net.forward()
+    return passes
+
+
+def groups_for(case: Case, T: int) -> int:
+    """The groups of channels that mc_eval.py would take for T passes with antithetic masks."""
+    return engine.call(antithetic.settle, case.mc_net(), 0, T)[0]
 
 
 def variance_in_groups(case: Case, T: int, draws: int) -> float:
     """The variance of a mean of passes with antithetic masks beside masks of their own; draws: groups to measure."""
     engine.use_device(case.gpu)
-    net, wiring = grouped(case, T)[1]
-    passes = antithetic.stream(net, wiring, case.pixels, draws * wiring.size, np.random.RandomState(2))
-    alone, together = running_sums.variances(passes, wiring.size)
+    passes = sampler(case, groups_for(case, T), seed=2)
+    alone, together = running_sums.variances(forward.in_groups(passes, case.pixels, draws * passes.size), passes.size)
     return float(together.sum() / alone.sum())
 
 
@@ -203,12 +207,7 @@ def adaptively(case: Case, T: int, keep: Keep, groups: int = 0) -> Way:
     Without the Standard predictions to begin with, which an evaluation has made anyway: they save about one pass an
     image, and would cost more than one.
     """
-    message = case.mc_net()
-    if groups:
-        passes = antithetic.groups_of(*antithetic.load(message, case.weights, groups), np.random.RandomState(1))
-    else:
-        passes = forward.Passes(*forward.load(message, case.weights))
-    passes.net.forward()
+    passes = sampler(case, groups)
     batch = min(adaptive.LARGEST, max(1, len(case.pixels) // adaptive.BLOCK))
 
     def run():

@@ -168,12 +168,6 @@ def groups_of(net: engine.CaffeNet, wiring: Wiring, rng: np.random.RandomState) 
     return (PooledPairs if wiring.pool else Groups)(net, wiring, rng)
 
 
-def stream(net: engine.CaffeNet, wiring: Wiring, images: np.ndarray, T: int,
-           rng: np.random.RandomState) -> Iterator[forward.Pass]:
-    """Yield (probabilities, scores) of T passes over a batch, group by group; views."""
-    return forward.in_groups(groups_of(net, wiring, rng), images, T)
-
-
 def choices(groups: int) -> Iterator[Tuple[int, ...]]:
     """Every choice of 0 and 1 for each group once, each followed by its complement, all zeros first."""
     for rest in itertools.product((0, 1), repeat=groups - 1):

@@ -20,8 +20,8 @@ from ..errors import UserError
 from ..results import csv_tables, writing
 from ..system import places, provenance, store
 from ..training import curve
-from . import cost, plan
-from .jobs import Job
+from . import plan
+from .jobs import Evaluate, Job
 
 COVERED = 0.99   # of the runs with other kernels are in the interval
 ROUNDING = 0.0005  # of the images: how many the rounding of other kernels moves, the weights and masks being the same
@@ -104,7 +104,7 @@ def measured(job: Job) -> Dict[Point, Recorded]:
         return Recorded(errors=errors, blas=software.get('blas'), kernel=software.get('blas_kernel'),
                         device=config.get('device'), weights=config.get('weights'), where='here')
 
-    errors_at = _evaluated(job, config) if cost.is_evaluation(job) else _trained(job, config)
+    errors_at = _evaluated(job, config) if isinstance(job, Evaluate) else _trained(job, config)
     return OrderedDict((point, recorded(errors)) for point, errors in errors_at)
 
 

@@ -16,7 +16,7 @@ from ..mc import evaluation
 from ..results import csv_tables
 from ..system import durations, places, processes, store
 from . import agreement, calibration, cost, forecast, plan, steps, watching
-from .jobs import Job, Plan
+from .jobs import Evaluate, Job, Plan, Study, Train
 
 SNAKEFILE = os.path.join(places.ROOT, 'workflow', 'Snakefile')
 FRAME = 0.5  # seconds between two looks at the files of the jobs
@@ -206,7 +206,7 @@ def state(job: Job) -> str:
     """'done', 'resumable at iteration 300', 'resumable at 40%' or 'missing'."""
     if plan.done(job):
         return 'done'
-    if isinstance(job, plan.Train):
+    if isinstance(job, Train):
         stored = places.stored(job.folder)
         holder = places.holder(job.folder)
         if holder:
@@ -217,7 +217,7 @@ def state(job: Job) -> str:
             return 'missing'
         stage, iteration, _ = stored[-1]
         return 'resumable at iteration %s%d' % ('%d of stage ' % stage if len(job.iterations) > 1 else '', iteration)
-    if cost.is_study(job):
+    if isinstance(job, Study):
         return 'missing'
     there, needed = evaluation.progress_of(job.folder, job.repeats)
     return 'resumable at %d%%' % (100 * there // needed) if there else 'missing'
@@ -270,7 +270,7 @@ def ending(what: Plan, failed: Sequence[Tuple[str, str, str]], code: int = 0) ->
         1 for name, _, _ in failed if name in what.jobs)
     if waiting > 0:
         yield '%d more jobs are not done: they wait for what failed; run the same command again' % waiting
-    finished = [job for job in what.jobs.values() if plan.done(job) and not cost.is_study(job)]
+    finished = [job for job in what.jobs.values() if plan.done(job) and not isinstance(job, Study)]
     known = agreement.records()
     findings = [agreement.compare(job, known) for job in finished]
     for job, finding in zip(finished, findings):
@@ -285,7 +285,7 @@ def ending(what: Plan, failed: Sequence[Tuple[str, str, str]], code: int = 0) ->
 
 def headline(job: Job) -> str:
     """The result of a job in one line."""
-    seed = '' if cost.is_evaluation(job) else ', seed %d' % job.seed
+    seed = '' if isinstance(job, Evaluate) else ', seed %d' % job.seed
     return '%s%s, %s: %s' % (_title(job), seed, plan.about(job), steps.errors(job))
 
 

@@ -15,7 +15,7 @@ from ..mc import evaluation
 from ..system import places, store
 from ..training import curve
 from . import cost, plan
-from .jobs import Job, Plan
+from .jobs import Evaluate, Job, Plan, Study, Train
 
 WAITING, RUNNING, DONE, FAILED = 'waiting', 'running', 'done', 'failed'
 # Seconds of what is no job: checking nets, fetching and preparing data, drawing.
@@ -70,8 +70,8 @@ def _data_set(name):
 
 
 def _title(job, with_seed):
-    verb = 'evaluate' if cost.is_evaluation(job) else '%s of' % job.study if cost.is_study(job) else 'train'
-    run = job.run if cost.is_study(job) else job.folder.split(os.sep + places.EVALUATIONS)[0]
+    verb = 'evaluate' if isinstance(job, Evaluate) else '%s of' % job.study if isinstance(job, Study) else 'train'
+    run = job.run if isinstance(job, Study) else job.folder.split(os.sep + places.EVALUATIONS)[0]
     seed = ', ' + run.rpartition('-')[2] if with_seed else ''
     return '%s %s on %s%s' % (verb, beyond.title(job.net), paper.title(job.dataset), seed)
 
@@ -117,7 +117,7 @@ def _report_time(folder):
 
 def _is_held(step):
     """Whether a training runs that another call of run_all.sh began, on a cluster's node."""
-    return isinstance(step.job, plan.Train) and places.holder(step.job.folder) is not None
+    return isinstance(step.job, Train) and places.holder(step.job.folder) is not None
 
 
 def _time(path):
@@ -146,10 +146,10 @@ def last_words(log: str) -> str:
 
 def _share(step, known, now):
     """(share that is done, where it is in words) of a job."""
-    if step.job is None or cost.is_study(step.job):
+    if step.job is None or isinstance(step.job, Study):
         return None, ''
     try:
-        if cost.is_evaluation(step.job):
+        if isinstance(step.job, Evaluate):
             there, needed = evaluation.progress_of(step.job.folder, step.job.repeats)
             return min(there / float(needed), 0.99), plan.about(step.job)
         return _training(step.job, known, now)
@@ -202,9 +202,9 @@ def result(step: Step) -> str:
 
 def errors(job: Job) -> str:
     """'Standard 2.57%, MC 1.86%': the errors of a finished job; a study has more to say than fits here."""
-    if cost.is_study(job):
+    if isinstance(job, Study):
         return ''
-    if not cost.is_evaluation(job):
+    if not isinstance(job, Evaluate):
         rows = curve.read(os.path.join(job.folder, places.CURVE))
         return curve.percent(rows[-1]) if rows else 'not measured'
     stored = store.read_json(os.path.join(job.folder, places.RESULT))
