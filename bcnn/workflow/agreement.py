@@ -17,6 +17,7 @@ from collections import OrderedDict
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import UserError
+from ..mc.summary import wrong_after
 from ..results import csv_tables, writing
 from ..system import places, provenance, store
 from ..training import curve
@@ -132,9 +133,8 @@ def _evaluated(job, config):
                   kind='evaluation', iteration=sum(done['iterations']) if done else None, n=config['count'],
                   streams=config.get('streams'))
     yield (Point(method='standard', T=0, adaptive=None, repetition=0, **common), result['standard']['errors'])
-    for k, passes in enumerate(result['mc']['probs']['curve'], 1):
-        errors = int(round(passes[-1] * config['count'] / 100.0))
-        yield Point(method='mc', T=config['T'], adaptive=None, repetition=k, **common), errors
+    for k, wrong in enumerate(wrong_after(result, 'probs', config['count']), 1):
+        yield Point(method='mc', T=config['T'], adaptive=None, repetition=k, **common), wrong[-1]
 
 
 # --- what is recorded ------------------------------------------------------------------------------
