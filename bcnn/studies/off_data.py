@@ -130,8 +130,8 @@ def measure(subject: trained.Subject, settings: trained.Settings, folder: str) -
         told += rows('rotated', angle, upright, turned[-1], True, wrong[-1])
     together = [np.concatenate(parts) for parts in zip(*turned)]
     told += rows('rotated', None, upright, together, True, [sum(part) for part in zip(*wrong)])
-    how = dict(iterations=subject.iterations, T=settings.T, mc_seed=settings.seed)
-    return {'off_data': [dict(how, **row) for row in told], 'rotation': engine.call(shown, subject, settings)}
+    studied = dict(iterations=subject.iterations, T=settings.T, mc_seed=settings.seed)
+    return {'off_data': [dict(studied, **row) for row in told], 'rotation': engine.call(shown, subject, settings)}
 
 
 def rows(against: str, angle: Optional[int], inside: Values, outside: Values, paired: bool,

@@ -113,8 +113,8 @@ def evaluated(subject_: Subject, source: sources.Source, settings: Settings, fol
         name='%s/%s' % (entry.dataset, entry.net), standard=nets.deploy(entry.net, entry.base),
         sampling=nets.mc(entry.net, entry.base), weights=subject_.weights, extra_weights=False, source=source,
         count=min(settings.count, source.count))  # there may be fewer of another kind
-    how = evaluation.Settings(T=settings.T, repeats=1, seed=settings.seed, mode='stream')
-    evaluation.run(target, evaluation.prepare(target, how), folder, settings.jobs)
+    once = evaluation.Settings(T=settings.T, repeats=1, seed=settings.seed, mode='stream')
+    evaluation.run(target, evaluation.prepare(target, once), folder, settings.jobs)
     return npz.read(os.path.join(folder, places.IMAGES), 'remove its folder and run again')
 
 

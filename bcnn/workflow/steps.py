@@ -14,7 +14,8 @@ from ..errors import UserError
 from ..mc import evaluation
 from ..system import places, store
 from ..training import curve
-from . import cost, plan
+from . import cost
+from . import plan as plans
 from .jobs import Evaluate, Job, Plan, Study, Train
 
 WAITING, RUNNING, DONE, FAILED = 'waiting', 'running', 'done', 'failed'
@@ -46,17 +47,17 @@ class Look(NamedTuple):
 
 # --- what there is to do -----------------------------------------------------------------------
 
-def of_plan(what: Plan, known: cost.Speeds) -> List[Step]:
+def of_plan(plan: Plan, known: cost.Speeds) -> List[Step]:
     """The Steps of a plan, in an order in which each comes after what it waits for. known: of cost.speeds."""
     todo = [_other('nets', 'check the nets')]
-    todo += [_other('data-' + name, 'prepare %s' % _data_set(name)) for name in plan.data_sets(what)]
-    seeds = len(set(getattr(job, 'seed', 1) for job in what.jobs.values()))
-    for job in what.jobs.values():
+    todo += [_other('data-' + name, 'prepare %s' % _data_set(name)) for name in plans.data_sets(plan)]
+    seeds = len(set(getattr(job, 'seed', 1) for job in plan.jobs.values()))
+    for job in plan.jobs.values():
         after = ('nets',) + tuple('data-' + name for name in job.needs)
-        after += (job.after,) if getattr(job, 'after', None) in what.jobs else ()
+        after += (job.after,) if getattr(job, 'after', None) in plan.jobs else ()
         todo.append(Step(name=job.name, title=_title(job, seeds > 1), job=job, after=after, cores=job.cores,
                          expected=cost.on_clock(job, known) or 0.0))
-    return todo + [_other('report', 'draw the report', tuple(what.jobs))]
+    return todo + [_other('report', 'draw the report', tuple(plan.jobs))]
 
 
 def _other(name, title, after=()):
@@ -151,7 +152,7 @@ def _share(step, known, now):
     try:
         if isinstance(step.job, Evaluate):
             there, needed = evaluation.progress_of(step.job.folder, step.job.repeats)
-            return min(there / float(needed), 0.99), plan.about(step.job)
+            return min(there / float(needed), 0.99), plans.about(step.job)
         return _training(step.job, known, now)
     except (UserError, OSError, KeyError, TypeError, ValueError, IndexError, AttributeError):
         return None, ''  # damaged: the job itself will say so
