@@ -99,10 +99,10 @@ def write(folder: str, name: Optional[str] = None) -> List[str]:
         for place in sorted(set(os.path.dirname(path) for path in text_of)):
             files.sweep_folder(os.path.join(folder, place))
         for path, text in changed:
-            target = os.path.join(folder, path)
-            with files.explained(target):
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-            files.write_text(target, text)
+            file = os.path.join(folder, path)
+            with files.explained(file):
+                os.makedirs(os.path.dirname(file), exist_ok=True)
+            files.write_text(file, text)
     return [path for path, _ in changed]
 
 

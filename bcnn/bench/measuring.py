@@ -147,9 +147,9 @@ def rates(times: int = 5) -> Dict[str, Rates]:
     """{clock: Rates} just now: products of large matrices, and copies of memory that no cache holds."""
     a = np.random.RandomState(0).rand(SGEMM_SIZE, SGEMM_SIZE).astype(np.float32)
     source = np.ones(32 << 20, np.float32)
-    target = np.empty_like(source)
+    copy = np.empty_like(source)
     products = [clock(lambda: a @ a) for _ in range(times)]
-    copies = [clock(lambda: np.copyto(target, source)) for _ in range(times)]
+    copies = [clock(lambda: np.copyto(copy, source)) for _ in range(times)]
     return {kind: Rates(sgemm=2.0 * SGEMM_SIZE ** 3 / median(getattr(taken, kind) for taken in products),
                         memory=2.0 * source.nbytes / median(getattr(taken, kind) for taken in copies))
             for kind in CLOCKS}

@@ -105,7 +105,7 @@ class Frame(NamedTuple):
 
 
 def _computed_by(folder, config, options):
-    """The provenance columns; the number of iterations is a target, which does not change what a run is."""
+    """The provenance columns; how many iterations it has does not change what a run is."""
     software = store.read_json(os.path.join(folder, places.PROVENANCE)) or {}
     inside = beyond.NAME if os.path.basename(os.path.dirname(folder)) == beyond.NAME else None  # runs/beyond/RUN
     return OrderedDict([

@@ -103,7 +103,7 @@ def config_of(trainee: trainees.Trainee, settings: Settings) -> Dict[str, Any]:
     for stage in trainee.stages:
         solver = engine.caffe_pb2.SolverParameter()
         solver.CopyFrom(stage.solver)
-        solver.ClearField('max_iter')  # a target, not a part of it
+        solver.ClearField('max_iter')  # how far it goes is no part of it
         stages[stage.name] = OrderedDict([('solver', _sha256(solver)), ('net', _sha256(stage.net))])
     config = OrderedDict([
         ('net', trainee.net), ('dataset', trainee.dataset), ('seed', settings.seed),
@@ -136,14 +136,14 @@ def _settle(trainee, settings, folder):
     theirs = provenance.settle(folder, mine, 'run', engine.describe(), apart_from=('iterations',))
     if theirs is None:
         return False
-    targets = theirs.get('iterations')
-    if not isinstance(targets, list) or [type(n) for n in targets] != [int] * len(mine['iterations']):
+    lengths = theirs.get('iterations')
+    if not isinstance(lengths, list) or [type(n) for n in lengths] != [int] * len(mine['iterations']):
         raise UserError('%s: damaged (iterations): remove its folder to start anew' % path)
     diverged = store.read_json(os.path.join(folder, places.DIVERGED))
     if diverged:
         raise solver_loop.Diverged(solver_loop.divergence(folder, diverged))
     _note_other_software(folder)
-    return _settle_target(theirs, mine, folder)
+    return _settle_iterations(theirs, mine, folder)
 
 
 def _refuse_foreign(folder):
@@ -153,7 +153,7 @@ def _refuse_foreign(folder):
                         % (folder, foreign[0]))
 
 
-def _settle_target(theirs, mine, folder):
+def _settle_iterations(theirs, mine, folder):
     """Whether the run is complete for these iterations; a longer run goes on, a stage that is over stays as it is."""
     old, new = theirs['iterations'], mine['iterations']
     if old == new:

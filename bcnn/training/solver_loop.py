@@ -106,7 +106,7 @@ class _Loop:
 
     def _train_stage(self, stage, snapshot):
         """A stage from a snapshot or from its beginning; ends with the file of its weights, or on a signal."""
-        target = self.settings.iterations[stage - 1]
+        last = self.settings.iterations[stage - 1]
         length = segment_length(self.trainee, stage)
         self.losses = deque(snapshot.losses if snapshot else (), maxlen=curve.LOSSES)
         self.saved, self.saved_at, self.cost = snapshot.iteration if snapshot else 0, time.monotonic(), 0.0
@@ -114,10 +114,10 @@ class _Loop:
             done = snapshot.iteration if snapshot else 0
             self.watch.at(stage, done)
             solver = self._solver(stage, snapshot, length)
-            self._steps(solver, stage, min(target, (done // length + 1) * length if length else target))
+            self._steps(solver, stage, min(last, (done // length + 1) * length if length else last))
             if self.signal:
                 return
-            if solver.iter == target:
+            if solver.iter == last:
                 break
             snapshot = self._snapshot(solver, stage)
             del solver  # before the next is made: two would need twice the memory
