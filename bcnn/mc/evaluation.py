@@ -14,7 +14,7 @@ Folder of an evaluation:
 import hashlib
 import os
 from collections import OrderedDict
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -24,22 +24,8 @@ from ..prototxt import facts, reading
 from ..system import files, locks, npz, places, progress, provenance, store
 from . import adaptive, antithetic, sampling, so_far, summary
 from .running_sums import Arrays
+from .sampling import Settings
 from .targets import Target
-
-
-class Settings(NamedTuple):
-    """How to evaluate."""
-
-    T: int
-    repeats: int
-    seed: int                               # of the masks
-    mode: str                               # stream, replicate, antithetic or adaptive
-    batch: Optional[int] = None             # images; None for what fits
-    crops: Optional[int] = None             # random views an image; None for the plain image
-    gpu: Optional[int] = None               # None for the CPU
-    rule: Optional[adaptive.Rule] = None    # of adaptive mode; elsewhere to watch what it would decide
-    groups: Optional[int] = None            # of channels, for antithetic masks, 0 for as many as suit; None for no such
-    streams: Optional[int] = None           # of bcnn.seeds; None for those that it began with, the newest for a new one
 
 
 def check(settings: Settings) -> None:

@@ -2,17 +2,15 @@
 
 import os
 import time
-from typing import TYPE_CHECKING, Iterator, Sequence, Tuple
+from typing import Iterator, Sequence, Tuple
 
 import numpy as np
 
 from .. import engine
 from ..system import durations, places, progress, store
 from . import forward, metrics, sampling
+from .sampling import Settings
 from .targets import Target
-
-if TYPE_CHECKING:
-    from .evaluation import Settings
 
 LONG = 60.0   # seconds, of an evaluation that is worth a word before it starts
 FEW = 5000    # passes of an image, below which none of the paper's nets takes that long
@@ -22,7 +20,7 @@ ENOUGH = 1.0  # seconds of passes to measure
 
 # --- how long it will take --------------------------------------------------------------------
 
-def say_duration(target: Target, settings: 'Settings', tasks: Sequence[Tuple[int, int]], jobs: int) -> None:
+def say_duration(target: Target, settings: Settings, tasks: Sequence[Tuple[int, int]], jobs: int) -> None:
     """Says how long these blocks will take here and what would be quicker, where that is long."""
     images = passes = 0
     for repetition, block in tasks:
@@ -39,7 +37,7 @@ def say_duration(target: Target, settings: 'Settings', tasks: Sequence[Tuple[int
             'es' if jobs > 1 else '', quicker(settings, seconds)))
 
 
-def quicker(settings: 'Settings', seconds: float) -> str:
+def quicker(settings: Settings, seconds: float) -> str:
     """What a user could do about it: ': quicker are --repeats 1 (...), ...'."""
     ways = []
     if settings.repeats > 1:
@@ -50,7 +48,7 @@ def quicker(settings: 'Settings', seconds: float) -> str:
     return '; quicker: ' + ', '.join(ways)
 
 
-def speed(target: Target, settings: 'Settings') -> Tuple[float, float]:
+def speed(target: Target, settings: Settings) -> Tuple[float, float]:
     """Seconds an image of what is computed once, and of a pass; measured on a few images. For a process of its own."""
     engine.use_device(settings.gpu)
     net, wiring = forward.load(target.sampling or target.standard, target.weights, target.extra_weights)
@@ -75,7 +73,7 @@ def _seconds(function):
 class Repetitions:
     """Says the result so far whenever all blocks of a repetition are there."""
 
-    def __init__(self, target: Target, settings: 'Settings', folder: str):
+    def __init__(self, target: Target, settings: Settings, folder: str):
         blocks = range(-(-target.count // sampling.block_size(settings)))
         self.folder, self.count, self.repeats = folder, target.count, settings.repeats
         self.paths = {repetition: [sampling.block_path(folder, repetition, block) for block in blocks]

@@ -8,7 +8,7 @@ import hashlib
 import os
 import signal
 from collections import OrderedDict
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict
 
 from .. import batches, beyond, engine, seeds
 from ..data import sets
@@ -17,23 +17,10 @@ from ..mc import adaptive
 from ..prototxt import reading
 from ..system import cuda, files, places, progress, provenance, store
 from . import curve, solver_loop, trainees
+from .trainees import Settings, Trainee
 
 
-class Settings(NamedTuple):
-    """How to train."""
-
-    seed: int
-    iterations: Tuple[int, ...]     # of each stage
-    points: str                     # of --eval-points
-    T: int                          # passes of a measurement
-    gpu: Optional[int]              # None for the CPU
-    jobs: int                       # processes that measure
-    snapshot_every: Optional[int]   # iterations; None for about a minute
-    streams: Optional[int] = None   # of bcnn.seeds; None for those that the run began with, the newest for a new one
-    rule: Optional[adaptive.Rule] = None  # of adaptive T in the measurements; None for T passes of every image
-
-
-def check(settings: Settings, trainee: trainees.Trainee) -> None:
+def check(settings: Settings, trainee: Trainee) -> None:
     """Refuses settings that mean nothing."""
     if settings.seed < 0:
         raise UserError('--seed is %d: it must be 0 or more' % settings.seed)
@@ -43,7 +30,7 @@ def check(settings: Settings, trainee: trainees.Trainee) -> None:
 
 # --- a run -------------------------------------------------------------------------------------
 
-def run(trainee: trainees.Trainee, settings: Settings, folder: str, wait: bool = False) -> int:
+def run(trainee: Trainee, settings: Settings, folder: str, wait: bool = False) -> int:
     """0 when the run is complete, 130 or 143 when a signal stopped it; goes on with what the folder has.
 
     wait: for another process that trains there, whose work is then gone on with.
@@ -97,7 +84,7 @@ def _reached(folder):
     return 'iteration %d%s' % (stored[-1][1], ' of stage %d' % stored[-1][0] if stored[-1][0] > 1 else '')
 
 
-def config_of(trainee: trainees.Trainee, settings: Settings) -> Dict[str, Any]:
+def config_of(trainee: Trainee, settings: Settings) -> Dict[str, Any]:
     """What makes a run what it is: equal configs give equal bytes on one kind of CPU."""
     stages = OrderedDict()
     for stage in trainee.stages:

@@ -20,7 +20,7 @@ import signal
 import time
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import Any, Dict, Optional
 
 import numpy as np
 
@@ -29,10 +29,7 @@ from ..errors import UserError
 from ..system import files, places, store
 from . import curve, snapshots, test_error
 from .display import Display
-from .trainees import Stage, Trainee
-
-if TYPE_CHECKING:
-    from .driver import Settings
+from .trainees import Settings, Stage, Trainee
 
 SNAPSHOT_SECONDS = 60.0   # what kill -9 may cost
 SNAPSHOT_SHARE = 0.01     # of the time that snapshots may take, where one takes long
@@ -47,7 +44,7 @@ class Diverged(UserError):
     exit_code = 1
 
 
-def train(trainee: Trainee, settings: 'Settings', run: str) -> Optional[int]:
+def train(trainee: Trainee, settings: Settings, run: str) -> Optional[int]:
     """The number of the signal that stopped the run, None when it is complete. For a process of its own."""
     return _Loop(trainee, settings, run).go()
 
@@ -280,7 +277,7 @@ def segment_length(trainee: Trainee, stage: int) -> int:
     return cycle(trainee, stage) if transform.mirror or transform.crop_size else 0
 
 
-def stage_message(trainee: Trainee, settings: 'Settings', stage: int, run: str) -> engine.SolverParameter:
+def stage_message(trainee: Trainee, settings: Settings, stage: int, run: str) -> engine.SolverParameter:
     """The SolverParameter that is run in a stage: the paper's, with our paths; testing and snapshots are ours."""
     message = engine.caffe_pb2.SolverParameter()
     message.CopyFrom(trainee.stages[stage - 1].solver)

@@ -6,22 +6,19 @@ training, and the numbers do not depend on how many processes share the work.
 """
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple
+from typing import Callable, Dict, Optional, Tuple
 
 import numpy as np
 
 from .. import batches, engine, seeds
 from ..mc import adaptive, forward, metrics, running_sums
-from .trainees import Trainee
-
-if TYPE_CHECKING:
-    from .driver import Settings
+from .trainees import Settings, Trainee
 
 
 class Tester:
     """Finds which test images the net in training has wrong."""
 
-    def __init__(self, trainee: Trainee, settings: 'Settings'):
+    def __init__(self, trainee: Trainee, settings: Settings):
         self.trainee, self.settings = trainee, settings
         self.rule = settings.rule if trainee.sampling is not None else None
         self.nets = [forward.load(message) for message in (trainee.standard, trainee.sampling) if message is not None]
