@@ -11,7 +11,6 @@ Folder of an evaluation:
     checksums.json of config and blocks; see tools/verify.py
 """
 
-import hashlib
 import os
 from collections import OrderedDict
 from typing import Any, Dict, Optional, Tuple
@@ -150,12 +149,9 @@ def _times(shape):
 
 def config_of(target: Target, settings: Settings) -> Dict[str, Any]:
     """What makes this evaluation what it is: equal configs give equal bytes on one kind of CPU."""
-    def text(message):
-        return hashlib.sha256(reading.to_text(message).encode()).hexdigest()
-
     config = OrderedDict([
-        ('net', target.name), ('standard_net', text(target.standard)),
-        ('mc_net', text(target.sampling) if target.sampling else None),
+        ('net', target.name), ('standard_net', reading.digest(target.standard)),
+        ('mc_net', reading.digest(target.sampling) if target.sampling else None),
         ('dropout', bool(facts.dropouts(target.standard))),
         ('weights', store.sha256(target.weights)), ('images', target.source.scan(target.count)[1]),
         ('count', target.count), ('T', settings.T), ('seed', settings.seed), ('mode', settings.mode),

@@ -1,6 +1,5 @@
 """From the blocks of an evaluation to its result: errors after each pass, calibration, uncertainty of each image."""
 
-import csv
 import os
 from collections import OrderedDict
 from typing import Any, Dict, List, Optional, Sequence
@@ -201,11 +200,7 @@ def _write_csv(path, stored, names=None):
                         ('mc_p_se', stored['mc_standard_error'][0][np.arange(len(best)), best])])
         columns.update((name + end, stored[name + end][0]) for name in UNCERTAINTY for end in ('', '_se')
                        if name + end in stored)
-    with files.atomic(path) as temporary, open(temporary, 'w', newline='', encoding='utf-8',
-                                               errors='surrogateescape') as file:
-        writer = csv.writer(file, lineterminator='\n')
-        writer.writerow(list(columns))
-        writer.writerows([_cell(value) for value in row] for row in zip(*columns.values()))
+    files.write_csv(path, list(columns), ([_cell(value) for value in row] for row in zip(*columns.values())))
 
 
 def _cell(value):

@@ -49,7 +49,7 @@ class Display:
             self._draw(text)
         elif now >= self.next_line:
             self.next_line = now + LINE
-            self.say(text)
+            progress.say(text)
         if now >= self.next_status:
             self.next_status = now + STATUS
             self._write(loss, now)
@@ -70,14 +70,6 @@ class Display:
         self._write(self.loss, time.monotonic(), share)
         if self.bar is not None:
             self._draw('%s, measuring the test error: %d%%' % (self._where(), 100 * share))
-
-    def say(self, text: str) -> None:
-        """Prints a line, above the bar if there is one."""
-        if self.bar is not None:
-            self.bar.write(text, file=sys.stdout)
-            sys.stdout.flush()
-        else:
-            progress.say(text)
 
     def end(self, loss: Optional[float]) -> None:
         """The run ends or stops here."""

@@ -4,7 +4,6 @@ The work itself is in bcnn.training.solver_loop, in a child process; here is all
 """
 
 import argparse
-import hashlib
 import os
 import signal
 from collections import OrderedDict
@@ -91,7 +90,7 @@ def config_of(trainee: Trainee, settings: Settings) -> Dict[str, Any]:
         solver = engine.caffe_pb2.SolverParameter()
         solver.CopyFrom(stage.solver)
         solver.ClearField('max_iter')  # how far it goes is no part of it
-        stages[stage.name] = OrderedDict([('solver', _sha256(solver)), ('net', _sha256(stage.net))])
+        stages[stage.name] = OrderedDict([('solver', reading.digest(solver)), ('net', reading.digest(stage.net))])
     config = OrderedDict([
         ('net', trainee.net), ('dataset', trainee.dataset), ('seed', settings.seed),
         ('iterations', list(settings.iterations)),
@@ -109,10 +108,6 @@ def config_of(trainee: Trainee, settings: Settings) -> Dict[str, Any]:
     if settings.rule and trainee.sampling:
         config['adaptive'] = settings.rule._asdict()
     return config
-
-
-def _sha256(message):
-    return hashlib.sha256(reading.to_text(message).encode()).hexdigest()
 
 
 def _settle(trainee, settings, folder):

@@ -26,7 +26,7 @@ import numpy as np
 
 from .. import engine, seeds, solvers
 from ..errors import UserError
-from ..system import files, places, store
+from ..system import files, places, progress, store
 from . import curve, snapshots, test_error
 from .display import Display
 from .trainees import Settings, Stage, Trainee
@@ -214,7 +214,7 @@ class _Loop:
         self.wrong += curve.wrong_rows(stage, iteration, wrong, images)
         curve.write_wrong(self.wrong_path, self.wrong)  # before the curve: a point that is there is complete
         curve.write(self.path, self.rows)
-        self.watch.say('%siteration %d: %s, train loss %s' % (
+        progress.say('%siteration %d: %s, train loss %s' % (
             'stage %d, ' % stage if len(self.trainee.stages) > 1 else '', iteration, curve.percent(self.rows[-1]),
             self.rows[-1].train_loss))
 
