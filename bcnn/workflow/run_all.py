@@ -218,7 +218,7 @@ def state(job: Job) -> str:
         if not stored:
             return 'missing'
         stage, iteration, _ = stored[-1]
-        return 'resumable at iteration %s%d' % ('%d of stage ' % stage if len(job.iterations) > 1 else '', iteration)
+        return 'resumable at iteration %d%s' % (iteration, ' of stage %d' % stage if len(job.iterations) > 1 else '')
     if isinstance(job, Study):
         return 'missing'
     there, needed = evaluation.progress_of(job.folder, job.repeats)
