@@ -21,7 +21,6 @@ from .engine import TEST, TRAIN, NetSpec, Top, caffe_pb2
 from .engine import layers as L
 from .engine import params as P
 from .errors import UserError
-from .prototxt import rewriting
 
 CLASSES = 10
 
@@ -282,12 +281,26 @@ def train_test(net: str, dataset: str, companions: bool = False) -> caffe_pb2.Ne
     entry = find(dataset, net)
     n = NetSpec()
     n.data, n.label = _lmdb(entry, TEST)
-    scores = entry.body(n, dropout(entry.where, False, entry.p), **(dict(companions=True) if companions else {}))
+    scores = _scores(entry, n, companions)
     n.accuracy = L.Accuracy(scores, n.label, include=dict(phase=TEST))
     n.loss = entry.loss(scores, n.label)
     train = NetSpec()  # of its own: a NetSpec holds one blob `data`
     train.data, train.label = _lmdb(entry, TRAIN)
     return _message(entry, list(train.to_proto().layer) + list(n.to_proto().layer))
+
+
+def fed(net: str, dataset: str, batch: int, companions: bool = False) -> caffe_pb2.NetParameter:
+    """The net for training without a data set: Inputs `data` and `label`, to be filled by hand, and its losses."""
+    entry = find(dataset, net)
+    n = NetSpec()
+    n.data = L.Input(shape=dict(dim=[batch] + list(entry.data.shape)))
+    n.label = L.Input(shape=dict(dim=[batch]))
+    n.loss = entry.loss(_scores(entry, n, companions), n.label)
+    return _message(entry, n.to_proto().layer)
+
+
+def _scores(entry, n, companions):
+    return entry.body(n, dropout(entry.where, False, entry.p), **(dict(companions=True) if companions else {}))
 
 
 def _lmdb(entry, phase):
@@ -312,14 +325,6 @@ def deploy(net: str, dataset: str, batch: int = TEST_BATCH) -> caffe_pb2.NetPara
 def mc(net: str, dataset: str, batch: int = TEST_BATCH) -> caffe_pb2.NetParameter:
     """The net for MC dropout: as deploy, but its dropout samples, for each image and pass."""
     return _deploy(_stochastic(find(dataset, net)), batch, samples=True)
-
-
-def mc_replicate(net: str, dataset: str, B: int = 1, T: int = 100) -> caffe_pb2.NetParameter:
-    """The MC net the appendix's way: B images, each copied T times in one minibatch before the first dropout.
-
-    Row t * B + b of `prob` is sample t of image b.
-    """
-    return rewriting.replicate(mc(net, dataset, batch=B), T)
 
 
 def _deploy(entry, batch, samples):

@@ -71,8 +71,8 @@ def find(experiment: Optional[str] = None, dataset: Optional[str] = None, net: O
 
 def run_of(experiment: str, dataset: str, net: str) -> Optional[Run]:
     """The one run of these names, or None."""
-    found = find(experiment, dataset, net)
-    return found[0] if found else None
+    runs = find(experiment, dataset, net)
+    return runs[0] if runs else None
 
 
 def schedule(experiment: str, dataset: str, net: str) -> Optional[int]:

@@ -40,11 +40,11 @@ def check(blas: Optional[str] = None) -> str:
     _expect('Dropout with phase TRAIN', np.unique(sampled), [0, 12])
     if not 0.4 < np.mean(sampled == 0) < 0.6:  # 1600 fair coins: 0.4 is 8 standard deviations off
         raise UserError('Dropout with phase TRAIN zeroes %.3f of its inputs, not 0.5' % np.mean(sampled == 0))
-    about = engine.describe()
-    if blas and about['blas'] != blas:
-        raise UserError('Caffe computes with the BLAS %r, not %r' % (about['blas'], blas))
+    software = engine.describe()
+    if blas and software['blas'] != blas:
+        raise UserError('Caffe computes with the BLAS %r, not %r' % (software['blas'], blas))
     return ('Caffe %(caffe)s works: Python %(python)s, numpy %(numpy)s, protobuf %(protobuf)s, '
-            'BLAS %(blas)s (%(blas_kernel)s)' % about)
+            'BLAS %(blas)s (%(blas_kernel)s)' % software)
 
 
 def _expect(what, answer, right):

@@ -96,6 +96,16 @@ def require(entry: Entry, folder: str = FOLDER) -> str:
     return path
 
 
+def of_digest(digest: str, folder: str = FOLDER) -> Optional[Entry]:
+    """The Entry whose file has this SHA-256; None where there is none."""
+    return next((entry for entry in index(folder) if entry.sha256 == digest), None)
+
+
+def is_published(digest: str) -> bool:
+    """Whether this is the SHA-256 of weights that others have published."""
+    return digest in [file.sha256 for file in catalogue.NIN_WEIGHTS.files]
+
+
 # --- which --------------------------------------------------------------------------------------
 
 def choose(net: nets.Net, given: Optional[str] = None, seed: Optional[int] = None, runs: str = places.RUNS,
@@ -139,12 +149,10 @@ def _about(path, runs, folder):
     if os.path.basename(path) == places.FINAL and os.path.exists(os.path.join(run, places.DONE)):
         return _of_run(run)
     digest = store.sha256(path)
-    entry = next((entry for entry in index(folder) if entry.sha256 == digest), None)
+    entry = of_digest(digest, folder)
     if entry:
         return of_entry(entry)
-    if digest in [file.sha256 for file in catalogue.NIN_WEIGHTS.files]:
-        return 'the published ones'
-    return 'how far they were trained is not known'
+    return 'the published ones' if is_published(digest) else 'how far they were trained is not known'
 
 
 def _of_run(run):

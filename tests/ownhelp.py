@@ -26,6 +26,15 @@ DEPLOY = 'name: "bright"\n' + INPUT + BODY + SOFTMAX
 TRAIN_VAL = 'name: "bright"\n' + DATA % 'scale: 0.00390625' + BODY + LOSS
 
 
+def make_place(tmp_path_factory):
+    """A new folder `bright` with a deploy net, its weights, and pictures in class folders."""
+    place = tmp_path_factory.mktemp('own') / 'bright'
+    place.mkdir()
+    write_net(place)
+    write_class_folders(place / 'pictures')
+    return place
+
+
 def write_net(folder):
     """Writes deploy.prototxt and bright.caffemodel."""
     (folder / 'deploy.prototxt').write_text(DEPLOY)

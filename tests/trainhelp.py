@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 import datahelp
+from bcnn import engine
 from bcnn.data import idx, records, sets
 from bcnn.errors import UserError
 from bcnn.mc import evaluation
@@ -49,6 +50,22 @@ def drawn(count, seed):
         ImageDraw.Draw(canvas).text(place, str(label), fill=255, font=fonts[random.randint(18, 25)])
         image[0] = np.array(canvas.rotate(random.uniform(-15, 15)))
     return images, labels
+
+
+def solver_at(iteration, message, folder):
+    """A new solver of a message that has this iteration and no momentum yet: Caffe takes both from a snapshot."""
+    message.snapshot_prefix = str(folder / 'begun')
+    solver = engine.load_solver(message)
+    solver.snapshot()
+    path = str(folder / 'begun_iter_0.solverstate')
+    state = engine.caffe_pb2.SolverState()
+    with open(path, 'rb') as file:
+        state.ParseFromString(file.read())
+    state.iter = iteration
+    with open(path, 'wb') as file:
+        file.write(state.SerializeToString())
+    solver.restore(path)
+    return solver
 
 
 def padded(images, size, scale):

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Say of each finished job of a profile whether its result is the recorded one, or what explains the difference."""
 
-import argparse
-
-from launcher import start
+from launcher import parser_of, start
 
 EXAMPLES = '''examples:
   python tools/agree.py
@@ -11,8 +9,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     add = parser.add_argument
     add('--profile', default='quick', help='of run_all.sh (default quick), or a JSON file')
     add('--seeds', type=int, default=1, metavar='N', help='training seeds 1 to N (default 1)')

@@ -5,10 +5,9 @@ MC evaluation our ways and with PyTorch, baal and torch-uncertainty, training st
 train` and PyTorch, data preparation, start-up; each as a share of the machine's own rates.
 """
 
-import argparse
 import os
 
-from launcher import ROOT, start
+from launcher import ROOT, parser_of, start
 
 EXAMPLES = '''examples:
   python tools/bench.py --peers                 # once: PyTorch and the others, into ~/.cache/bcnn/peers
@@ -18,8 +17,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     add = parser.add_argument
     add('--peers', action='store_true', help='install PyTorch, baal and torch-uncertainty, outside the project')
     add('--growth', action='store_true', help='measure instead how mc_eval.py grows with T, images and jobs')

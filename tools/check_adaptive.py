@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
 """How adaptive evaluations compare with T passes for every image: passes, errors, equal predictions."""
 
-import argparse
-
-from launcher import start
+from launcher import parser_of, start
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        epilog='example: python tools/check_adaptive.py runs/X/mc/adaptive-T100-Y --full runs/X/mc/T100-Z')
+    parser = parser_of(
+        __doc__, 'example: python tools/check_adaptive.py runs/X/mc/adaptive-T100-Y --full runs/X/mc/T100-Z')
     parser.add_argument('folders', nargs='+', help='adaptive evaluations, best some with --adaptive-check')
     parser.add_argument('--full', help='an evaluation of the same weights with T passes for every image')
     parser.add_argument('--record', action='store_true', help='write the rows to analysis/results/adaptive.csv')

@@ -5,14 +5,11 @@ With --gpu N it also computes every net of the paper on that GPU and on the CPU:
 a snapshot, the masks of dropout and what they lead to. About a minute; exit code 1 if anything is not as it should be.
 """
 
-import argparse
-
-from launcher import start
+from launcher import parser_of, start
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog='example: python tools/check_caffe.py --gpu 0 --json report.json')
+    parser = parser_of(__doc__, 'example: python tools/check_caffe.py --gpu 0 --json report.json')
     parser.add_argument('--blas', help='fail unless Caffe computes with this BLAS, for example openblas')
     parser.add_argument('--gpu', metavar='N', help='check this GPU beside the CPU; none: the CPU on both sides')
     parser.add_argument('--json', metavar='FILE', help='write all that was measured to a file, to send to somebody')

@@ -4,17 +4,14 @@
 Reads training or deploy files, old and new formats; weights of the original load into both.
 """
 
-import argparse
-
-from launcher import start
+from launcher import parser_of, start
 
 EXAMPLE = '''example:
   python tools/convert_net.py my_train_val.prototxt --shape 3,32,32 --to my_net'''
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLE,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLE)
     parser.add_argument('net', metavar='NET.prototxt')
     parser.add_argument('--to', metavar='FOLDER', required=True, help='where to write deploy.prototxt and mc.prototxt')
     parser.add_argument('--shape', metavar='C,H,W', action='append',

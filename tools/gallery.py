@@ -6,9 +6,7 @@ quickly as ten. Filters: wrong with Standard, wrong with MC, put right or spoilt
 gives its class probabilities with their spread over the passes of repetition 1.
 """
 
-import argparse
-
-from launcher import start
+from launcher import parser_of, start
 
 EXAMPLES = '''examples:
   python tools/mc_eval.py --net lenet_all --T 50       # its last line says where it is stored
@@ -16,8 +14,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     add = parser.add_argument
     add('evaluation', metavar='EVALUATION', help='the folder that mc_eval.py has stored it in')
     add('--out', metavar='FILE', help='the page (default: gallery.html in that folder)')

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Write every net and solver of the paper to prototxt/, check that they are as the code says, or draw one."""
 
-import argparse
 import os
 
-from launcher import ROOT, start
+from launcher import ROOT, parser_of, start
 
 EXAMPLES = '''examples:
   python tools/gen_prototxt.py                                    write all of prototxt/
@@ -13,8 +12,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     parser.add_argument('--net', metavar='NAME', help='only this net: a name (nin) or a folder (mnist_4/lenet_ip)')
     parser.add_argument('--to', metavar='FOLDER', default=os.path.join(ROOT, 'prototxt'),
                         help='the folder to write to or to check (default: prototxt)')
@@ -25,16 +23,15 @@ def make_parser():
 
 
 def run(args):
+    from bcnn import net_files
     if args.draw:
-        from bcnn.prototxt import draw
-        draw.named(args.net, args.draw)
+        net_files.picture(args.net, args.draw)
         print('drawn: %s' % args.draw)
         return
-    from bcnn.prototxt import generate
     if args.check:
-        print('%d files are as the code says' % generate.check(args.to, args.net))
+        print('%d files are as the code says' % net_files.check(args.to, args.net))
         return
-    changed = generate.write(args.to, args.net)
+    changed = net_files.write(args.to, args.net)
     for path in changed:
         print('written: %s' % os.path.join(args.to, path))
     print('%d files written, all others are up to date' % len(changed))

@@ -6,6 +6,7 @@
         start(make_parser(), run)
 """
 
+import argparse
 import importlib.util
 import os
 import sys
@@ -13,6 +14,32 @@ import sys
 TOOLS = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(TOOLS)
 sys.path.insert(0, ROOT)
+
+
+# --- command lines ---------------------------------------------------------------------------------
+
+def parser_of(text, examples):
+    """A parser whose help is this text, the options and some examples."""
+    return argparse.ArgumentParser(description=text, epilog=examples,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def any_net(parser):
+    """The options that name a net, of the paper or any other, with its weights, and say what it does to images."""
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument('--net', help='lenet_all, lenet_ip, lenet_none, nin, dsn or dsn_aug')
+    what.add_argument('--prototxt', help='any Caffe net: train_val or deploy, old or new format')
+    trained_net(parser)
+    parser.add_argument('--shape', help='of an image, where the prototxt does not tell: 3,32,32')
+    parser.add_argument('--output', help='the blob of class scores, where the net has several')
+    image_options(parser)
+
+
+def paper_net(parser):
+    """The options of a tool that is for the paper's nets with dropout alone."""
+    parser.add_argument('--net', required=True, help='lenet_all, lenet_ip, nin, dsn or dsn_aug')
+    trained_net(parser)
+    no_prepare(parser)
 
 
 def trained_net(parser):
@@ -47,6 +74,8 @@ def image_options(parser):
     add('--classes', metavar='FILE', help='names of the classes, a line a class: for class folders that are not named '
         'by numbers (else they are numbered in order of name), and for names in labels.csv')
 
+
+# --- starting --------------------------------------------------------------------------------------
 
 def start(parser, run, argv=None):
     """Parse the command line, then exit with what run(args) returns, under a Python that has Caffe.

@@ -5,10 +5,9 @@ A net of the paper by name, or any Caffe net by its prototxt, weights and images
 it again after an interruption, or with more --repeats.
 """
 
-import argparse
 import os
 
-from launcher import image_options, no_prepare, start, streams, trained_net
+from launcher import any_net, no_prepare, parser_of, start, streams
 
 EXAMPLES = '''examples:
   python tools/mc_eval.py --net dsn_aug --T 100
@@ -19,18 +18,12 @@ a folder of pictures has labels.csv (lines of picture,label; labels from 0), or 
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument('--net', help='lenet_all, lenet_ip, lenet_none, nin, dsn or dsn_aug')
-    what.add_argument('--prototxt', help='any Caffe net: train_val or deploy, old or new format')
-    add = parser.add_argument
-    for options in (trained_net, no_prepare, streams, image_options):
+    parser = parser_of(__doc__, EXAMPLES)
+    for options in (any_net, no_prepare, streams):
         options(parser)
+    add = parser.add_argument
     add('--data', help='images: an LMDB, an .npz, or a folder of pictures (default: the test set)')
     add('--limit', type=int, metavar='N', help='the first N images only')
-    add('--shape', help='of an image, where the prototxt does not tell: 3,32,32')
-    add('--output', help='the blob of class scores, where the net has several')
     add('--T', type=int, help='stochastic passes (default 100)')
     add('--repeats', type=int, default=5, help='repetitions of the whole evaluation (default 5)')
     add('--seed', type=int, default=1, help='of the dropout masks (default 1)')

@@ -5,10 +5,9 @@ Doubles the weights of conv2 and conv3, because DSN's dropout is not inverted, a
 margins by an affine fit on training images, because DSN is trained with a hinge loss. Predictions stay the same.
 """
 
-import argparse
 import os
 
-from launcher import ROOT, no_prepare, start
+from launcher import ROOT, no_prepare, parser_of, start
 
 EXAMPLES = '''examples:
   python tools/nin_to_dsn.py --out runs/nin_margins.caffemodel
@@ -16,8 +15,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     add = parser.add_argument
     add('--weights', metavar='NIN', help='a caffemodel of NIN on CIFAR-10 (default: the published one)')
     add('--out', required=True, metavar='FILE', help='the caffemodel to write')

@@ -3,19 +3,15 @@
 before the pooling that they follow, and with one of them sampling alone.
 """
 
-import argparse
 import os
 
-from launcher import no_prepare, start, trained_net
+from launcher import paper_net, parser_of, start
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog='example: python tools/placement.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel')
-    parser.add_argument('--net', required=True, help='lenet_all, lenet_ip, nin, dsn or dsn_aug')
-    trained_net(parser)
-    no_prepare(parser)
+    parser = parser_of(
+        __doc__, 'example: python tools/placement.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel')
+    paper_net(parser)
     parser.add_argument('--data', help='images: an LMDB, an .npz, or a folder of pictures (default: the test set)')
     parser.add_argument('--limit', type=int, metavar='N', help='the first N images only')
     parser.add_argument('--T', type=int, default=100,

@@ -5,10 +5,9 @@ With --net lenet_... a picture is made like a digit of MNIST if it is not: grey,
 to the ink, scaled to 20 of 28 pixels, centred by its weight. What was done is printed. --as-it-is does none of that.
 """
 
-import argparse
 import os
 
-from launcher import image_options, start, trained_net
+from launcher import any_net, parser_of, start
 
 EXAMPLES = '''examples:
   python tools/predict.py --net lenet_all digit.png photos/*.jpg --draw digits.png
@@ -16,17 +15,10 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument('--net', help='lenet_all, lenet_ip, lenet_none, nin, dsn or dsn_aug')
-    what.add_argument('--prototxt', help='any Caffe net: train_val or deploy, old or new format')
+    parser = parser_of(__doc__, EXAMPLES)
+    any_net(parser)
     add = parser.add_argument
     add('pictures', nargs='+', metavar='PICTURE', help='PNG, JPEG, BMP or PPM')
-    trained_net(parser)
-    image_options(parser)
-    add('--shape', help='of an image, where the prototxt does not tell: 3,32,32')
-    add('--output', help='the blob of class scores, where the net has several')
     add('--T', type=int, default=50, help='stochastic passes (default 50)')
     add('--seed', type=int, default=1, help='of the dropout masks (default 1)')
     add('--unsure', type=float, default=0.5, metavar='H', help='a picture above this entropy is unsure (default 0.5)')

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Fetch MNIST, CIFAR-10 and their like, verify them, and make the LMDBs that the nets read."""
 
-import argparse
 import os
 
-from launcher import ROOT, start
+from launcher import ROOT, parser_of, start
 
 EXAMPLES = """examples:
   python tools/prepare_data.py mnist cifar10            make these, from whichever source works
@@ -17,8 +16,7 @@ Downloads are kept in ~/.cache/bcnn/downloads (BCNN_DOWNLOADS names another fold
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     parser.add_argument('sets', nargs='*', metavar='SET', help='mnist, fashion_mnist, cifar10, nin_weights')
     parser.add_argument('--from', dest='given', metavar='PATH', help='folder or file that has the source files')
     parser.add_argument('--data', default=ROOT + '/data', metavar='DIR', help='where the sets are (default: data/)')

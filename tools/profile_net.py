@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 """Where the time of an MC pass goes: each layer, beside the matrix products it is made of."""
 
-import argparse
-
-from launcher import start, trained_net
+from launcher import parser_of, start, trained_net
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog='example: python tools/profile_net.py --net nin')
+    parser = parser_of(__doc__, 'example: python tools/profile_net.py --net nin')
     parser.add_argument('--net', help='lenet_all, lenet_ip, nin, dsn ... (default: lenet_ip, lenet_all and nin)')
     trained_net(parser)
     parser.add_argument('--batch', type=int, default=100, help='images a batch (default 100)')

@@ -5,9 +5,7 @@ That folder is committed. A run that is not finished, or not recorded with an ev
 refused.
 """
 
-import argparse
-
-from launcher import ROOT, start
+from launcher import ROOT, parser_of, start
 
 EXAMPLES = '''example:
   python tools/mc_eval.py --net lenet_all --T 50      evaluate the run's final weights
@@ -16,8 +14,7 @@ EXAMPLES = '''example:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     add = parser.add_argument
     add('runs', nargs='+', metavar='RUN', help='folders of training runs')
     add('--results', default=ROOT + '/analysis/results', metavar='DIR',

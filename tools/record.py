@@ -6,9 +6,7 @@ recorded ones is left out (exit code 1, unless it is another training or was com
 the others are recorded.
 """
 
-import argparse
-
-from launcher import ROOT, no_prepare, start
+from launcher import ROOT, no_prepare, parser_of, start
 
 EXAMPLES = '''examples:
   python tools/record.py                              all that is finished below runs/
@@ -18,8 +16,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     add = parser.add_argument
     add('folders', nargs='*', metavar='FOLDER', help='of runs or evaluations, searched to the bottom (default: runs/)')
     add('--results', default=ROOT + '/analysis/results', metavar='DIR',

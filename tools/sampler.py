@@ -4,18 +4,13 @@
 Groups of 2, 4 and 8 passes (G = 1, 2, 3 groups of channels) are compared with passes that have masks of their own.
 """
 
-import argparse
-
-from launcher import no_prepare, start, trained_net
+from launcher import paper_net, parser_of, start
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog='example: python tools/sampler.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel')
-    parser.add_argument('--net', required=True, help='lenet_all, lenet_ip, nin, dsn or dsn_aug')
-    trained_net(parser)
-    no_prepare(parser)
+    parser = parser_of(
+        __doc__, 'example: python tools/sampler.py --net nin --weights data/nin_weights/cifar10_nin.caffemodel')
+    paper_net(parser)
     parser.add_argument('--limit', type=int, default=200, metavar='N', help='the first N test images (default 200)')
     parser.add_argument('--groups', type=int, nargs='+', default=(1, 2, 3), metavar='G',
                         help='of channels (default 1 2 3, those that the net can have)')

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """List all training runs: state, iteration, last test errors, speed, time left."""
 
-import argparse
-
-from launcher import start
+from launcher import parser_of, start
 
 EXAMPLES = '''examples:
   python tools/status.py
@@ -11,8 +9,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     parser.add_argument('--runs', metavar='DIR', help='the folder with the run folders (default: runs/)')
     return parser
 

@@ -6,10 +6,9 @@
   off_data       does the uncertainty tell Fashion-MNIST and rotated digits from the test images?
 """
 
-import argparse
 import os
 
-from launcher import ROOT, no_prepare, start
+from launcher import ROOT, no_prepare, parser_of, start
 
 EXAMPLES = '''examples:
   python tools/study.py approximation runs/beyond/mnist-lenet_all*-seed* --iteration 20000
@@ -18,8 +17,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     add = parser.add_argument
     add('study', choices=('approximation', 'quality', 'off_data'))
     add('weights', nargs='+', metavar='RUN', help='folders of training runs, or files of weights/')

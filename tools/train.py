@@ -6,9 +6,7 @@ command goes on from the last snapshot, and on the CPU ends in the same bytes. W
 run goes on. tools/status.py shows all runs.
 """
 
-import argparse
-
-from launcher import no_prepare, start, streams
+from launcher import no_prepare, parser_of, start, streams
 
 EXAMPLES = '''examples:
   python tools/train.py --net lenet_all --dataset mnist --seed 1
@@ -17,8 +15,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     add = parser.add_argument
     add('--net', required=True, help='lenet_all, lenet_ip, lenet_none, nin, dsn, dsn_aug, lenet_all_ave ...')
     add('--dataset', help="mnist, mnist_4 ... cifar10 (default: the net's own, mnist for the LeNets)")

@@ -4,9 +4,7 @@
 Says what does not agree, and names the file; changes nothing. Exit code 0 if all agrees, 1 if something does not.
 """
 
-import argparse
-
-from launcher import ROOT, start
+from launcher import ROOT, parser_of, start
 
 EXAMPLES = '''examples:
   python tools/verify.py runs/mnist-lenet_all-seed1   a training run with its evaluations
@@ -17,8 +15,7 @@ EXAMPLES = '''examples:
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EXAMPLES,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__, EXAMPLES)
     parser.add_argument('paths', nargs='*', metavar='FOLDER', help='default: runs/, analysis/results/ and weights/')
     parser.add_argument('--data', default=ROOT + '/data', metavar='DIR', help='the prepared sets (default: data/)')
     parser.add_argument('--runs', metavar='DIR', help='where the runs of the tables are (default: runs/)')

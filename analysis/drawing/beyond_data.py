@@ -17,8 +17,6 @@ def there(tables):
 
 def draw(tables):
     """The figure: a line a net and method, a mark a seed."""
-    if not there(tables):
-        return style.nothing('not run yet:\ntools/run_all.sh --profile beyond --only less_data')
     figure, axes = style.panels(1, 1, [
         'LeNets on parts of MNIST, %s iterations; each training seed has its own draw of the images. Lines: means over '
         'seeds; thin marks: seeds. Grey: the error of lenet-ip with Standard dropout on all images; '
@@ -27,7 +25,10 @@ def draw(tables):
         panel=(7.4, 4.0), legend=2)
     cell, every = axes[0][0], []
     for net, method in CURVES:
-        every += _curve(cell, tables, net, method)
+        points = [(runs.TRAINING_IMAGES // k, errors)
+                  for k, errors in runs.errors_by_part(tables, net, method).items()]
+        every += style.seeds_and_mean(cell, points, names.curve(net, method), style.curve_look(net, method),
+                                      mark={'alpha': 0.6})
     wanted = runs.mean(runs.errors_by_part(tables, 'lenet_ip', 'standard')[1])
     cell.axhline(wanted, color=style.GREY, linewidth=1, gid='wanted')
     for images in runs.read_off(tables).values():
@@ -42,19 +43,6 @@ def draw(tables):
     cell.set_xlabel('training images')
     cell.set_ylabel('test error, %')
     return style.finish(figure, 3)
-
-
-def _curve(axes, tables, net, method):
-    """Draws a line through the means; gives all errors."""
-    found = [(runs.TRAINING_IMAGES // k, values) for k, values in runs.errors_by_part(tables, net, method).items()]
-    look = style.curve_look(net, method)
-    for images, values in found:
-        axes.plot([images] * len(values), list(values.values()), gid='seeds', **dict(
-            look, linestyle='', markersize=3, alpha=0.6))
-    if found:
-        axes.plot([images for images, _ in found], [runs.mean(values) for _, values in found],
-                  label=names.curve(net, method), **look)
-    return [value for _, values in found for value in values.values()]
 
 
 def words(tables):

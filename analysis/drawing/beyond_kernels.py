@@ -27,8 +27,6 @@ def there(tables):
 
 def draw(tables):
     """The contact sheet."""
-    if not there(tables):
-        return style.nothing('not run yet:\npython tools/study.py quality')
     found = chosen(tables)
     seed, count = int(found[0][1]['seed'].iloc[0]), max(len(rows) for _, rows in found)
     figure = style.sheet(LEFT + count * STEP + 0.1, len(found) * STEP + 0.15, [

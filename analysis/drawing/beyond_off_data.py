@@ -21,8 +21,6 @@ def there(tables):
 
 def draw(tables):
     """The figure: a panel a net, AUROC against the angle, and Fashion-MNIST beside it."""
-    if not there(tables):
-        return style.nothing('not run yet:\npython tools/study.py off_data')
     nets = runs.off_data_nets(tables)
     first = runs.off_data(tables, nets[0])
     notes = ['AUROC: how often the image of the other kind is the more uncertain of two; 0.5 is guessing, 1 never '

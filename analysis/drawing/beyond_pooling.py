@@ -17,8 +17,6 @@ def there(tables):
 
 def draw(tables):
     """The figure: errors by seed, and the distance layer by layer."""
-    if not there(tables):
-        return style.nothing('not run yet:\ntools/run_all.sh --profile beyond --only pooling')
     measured = [runs.layers(tables, net) for net, _, _ in LOOKS]
     notes = ['lenet-all on MNIST, %s iterations. Left: a mark a training seed, the bar their mean; the number is how '
              'far Standard is above MC.' % '{:,}'.format(beyond.ITERATIONS[QUESTION])]

@@ -19,8 +19,6 @@ def there(tables):
 
 def draw(tables):
     """The figure: three panels over p."""
-    if not there(tables):
-        return style.nothing('not run yet:\ntools/run_all.sh --profile beyond --only probability')
     figure, axes = style.panels(1, 3, [
         'lenet-all on MNIST, %s iterations, dropout after both convolutions and after the inner product, all with '
         'probability p of dropping a unit. Marks: training seeds; lines: their mean.'
@@ -29,11 +27,11 @@ def draw(tables):
     for method, label, look in LOOKS:
         by_p = [(p, runs.errors_of(tables, QUESTION, beyond.PROBABILITIES[p], method))
                 for p in runs.probabilities(tables)]
-        every += _line(axes[0][0], by_p, label, look)
+        every += style.seeds_and_mean(axes[0][0], by_p, label, look, line={'marker': ''})
         for cell, (column, _) in zip(axes[0][1:], QUALITIES):
             if method == 'mc' or column == 'ece':
-                _line(cell, [(p, runs.quality(tables, net, method, column))
-                             for p, net in beyond.PROBABILITIES.items()], label, look)
+                by_p = [(p, runs.quality(tables, net, method, column)) for p, net in beyond.PROBABILITIES.items()]
+                style.seeds_and_mean(cell, by_p, label, look, line={'marker': ''})
     style.log_errors(axes[0][0], every)
     axes[0][0].set_ylabel('test error, %')
     for cell, (column, label) in zip(axes[0][1:], QUALITIES):
@@ -45,17 +43,6 @@ def draw(tables):
             cell.set_xlabel('p')
             cell.set_xticks(list(beyond.PROBABILITIES))
     return style.finish(figure, 2)
-
-
-def _line(axes, by_p, label, look):
-    """Draws the mean over seeds, and a mark a seed; gives all values."""
-    by_p = [(p, values) for p, values in by_p if values]
-    for p, values in by_p:
-        axes.plot([p] * len(values), list(values.values()), gid='seeds', **dict(look, linestyle='', markersize=3))
-    if by_p:
-        axes.plot([p for p, _ in by_p], [runs.mean(values) for _, values in by_p], label=label,
-                  **dict(look, marker=''))
-    return [value for _, values in by_p for value in values.values()]
 
 
 def words(tables):

@@ -23,8 +23,6 @@ def there(tables):
 
 def draw(tables):
     """The figure: the pictures in a row, below them the probability of each pass and its score."""
-    if not there(tables):
-        return style.nothing('not run yet:\npython tools/study.py off_data')
     rows = runs.rotation(tables)
     classes, angles = sorted(set(rows['class'])), sorted(set(rows['angle']))
     first = rows.iloc[0]

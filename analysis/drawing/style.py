@@ -121,6 +121,21 @@ def line(axes, rows, x='iteration', unit='seed', **look):
     return mean
 
 
+def seeds_and_mean(axes, points, label, look, mark=None, line=None):
+    """Draws a mark a seed and a line through their means; gives all values.
+
+    points: [(x, {seed: value})], of which empty ones are left out; mark, line: what of the look is different.
+    """
+    points = [(x, by_seed) for x, by_seed in points if by_seed]
+    for x, by_seed in points:
+        axes.plot([x] * len(by_seed), list(by_seed.values()), gid='seeds',
+                  **dict(look, linestyle='', markersize=3, **mark or {}))
+    if points:
+        means = [sum(by_seed.values()) / float(len(by_seed)) for _, by_seed in points]
+        axes.plot([x for x, _ in points], means, label=label, **dict(look, **line or {}))
+    return [value for _, by_seed in points for value in by_seed.values()]
+
+
 def curve_look(net, method):
     """Colour by net, line by method: Standard dashed, MC solid, no dropout dotted."""
     linestyle = ':' if net == 'lenet_none' else STANDARD if method == 'standard' else MC
@@ -144,13 +159,6 @@ def absent(axes, text):
     for side in axes.spines.values():
         side.set_color('#cccccc')
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha='center', va='center', color=GREY, fontsize=9, gid='absent')
-
-
-def nothing(text):
-    """A figure that says why there is none."""
-    figure, axes = panels(1, 1, [], panel=(4.8, 3.2))
-    absent(axes[0][0], text)
-    return finish(figure)
 
 
 def save(figure, out, name):

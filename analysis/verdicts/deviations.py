@@ -3,10 +3,16 @@
 How far each schedule went is not here: that is read from the results.
 """
 
-from collections import namedtuple
+from typing import NamedTuple, Tuple
 
-# experiments: names of paper.EXPERIMENTS that it touches. what: the difference; why: its cause.
-Deviation = namedtuple('Deviation', 'experiments what why')
+
+class Deviation(NamedTuple):
+    """A difference from the paper."""
+
+    experiments: Tuple[str, ...]   # of paper.EXPERIMENTS that it touches
+    what: str
+    why: str
+
 
 ALL = ('fig2', 'fig3', 'table1', 'fig4')
 DEVIATIONS = (

@@ -34,56 +34,68 @@ ALL_SO_FAR = ('all results recorded up to then: LeNets to 1% (MNIST, CIFAR-10) a
 
 RULES = (
     Rule('A statement that compares final errors is judged at the last iteration that all its curves have, if that '
-         'is at least %s of the paper\'s schedule.' % names.percent(SCHEDULE), 'aca054c', '2026-11-16', NO_RESULTS),
+         'is at least %s of the paper\'s schedule.' % names.percent(SCHEDULE),
+         commit='aca054c', date='2026-11-16', known=NO_RESULTS),
     Rule('With three or more seeds, a difference of trainings counts when the 95% t-interval of the seed-wise '
          'differences leaves out zero. With fewer, the noise of the test images stands '
-         'in.', 'aca054c', '2026-11-16', NO_RESULTS),
+         'in.',
+         commit='aca054c', date='2026-11-16', known=NO_RESULTS),
     Rule('Over-fitting may be supported by a shorter run, and contradicted only by one as long as the paper\'s.',
-         'aca054c', '2026-11-16', NO_RESULTS),
+         commit='aca054c', date='2026-11-16', known=NO_RESULTS),
     Rule('A run shorter than the paper\'s gives no verdict while a curve of the comparison still falls.',
-         'a2bb4c5', '2026-11-16', 'MNIST\'s curves and CIFAR-10\'s lenet-all; its lenet-ip came with this commit',
-         'Then: by more than the noise of two independent sets, which could not happen at errors of 0.5%.'),
+         commit='a2bb4c5', date='2026-11-16',
+         known='MNIST\'s curves and CIFAR-10\'s lenet-all; its lenet-ip came with this commit',
+         note='Then: by more than the noise of two independent sets, which could not happen at errors of 0.5%.'),
     Rule('Where it is recorded which images are wrong, the noise of a difference is that of the images on which the '
-         'two disagree.', 'cff2dd5', '2026-11-16', 'all curves of Figures 2 and 3',
-         'Two statements were added with it (Standard dropout suffers), two more with 98764db (ahead on fractions).'),
-    Rule('Statements of the paper and questions of our own are two lists, counted apart.', AUDIT, AUDIT_DATE,
-         ALL_SO_FAR,
-         'Being ahead on 1/32 became a question of ours. On 1/4 the comparison is with the best of lenet-ip, as in '
-         'the paper.'),
+         'two disagree.',
+         commit='cff2dd5', date='2026-11-16', known='all curves of Figures 2 and 3',
+         note='Two statements were added with it (Standard dropout suffers), two more with 98764db (ahead on '
+              'fractions).'),
+    Rule('Statements of the paper and questions of our own are two lists, counted apart.',
+         commit=AUDIT, date=AUDIT_DATE, known=ALL_SO_FAR,
+         note='Being ahead on 1/32 became a question of ours. On 1/4 the comparison is with the best of lenet-ip, as '
+              'in the paper.'),
     Rule('Supported: the interval lies above zero, and the difference is at least the margin. Contradicted: the '
          'interval lies below the margin (below zero where there is none). Undecided: everything '
-         'else.', AUDIT, AUDIT_DATE,
-         ALL_SO_FAR, 'Before, a rise that was not significant at full length was a contradiction.'),
+         'else.',
+         commit=AUDIT, date=AUDIT_DATE, known=ALL_SO_FAR,
+         note='Before, a rise that was not significant at full length was a contradiction.'),
     Rule('A statement is judged by the noise it speaks of: Figures 2 and 3 of trainings, Table 1 and Figure 4 of '
          'masks (t-interval of the repetitions). Where that is not measured, test images stand in; on a part of the '
          'test set they have to agree as well. The noise of images is always shown beside '
-         'it.', AUDIT, AUDIT_DATE, ALL_SO_FAR,
-         'Before, Table 1 asked for more than one std of the repetitions, and for McNemar\'s p < 0.05 in some cases.'),
+         'it.',
+         commit=AUDIT, date=AUDIT_DATE, known=ALL_SO_FAR,
+         note='Before, Table 1 asked for more than one std of the repetitions, and for McNemar\'s p < 0.05 in some '
+              'cases.'),
     Rule('Differences over images have score intervals (Tango for pairs, Newcombe otherwise); an exact test '
-         '(McNemar, Fisher) decides whether they may exclude zero.', AUDIT, AUDIT_DATE, ALL_SO_FAR,
-         'Before, 1.96 standard errors: 4 images against 0 counted (exact p = 0.125).'),
+         '(McNemar, Fisher) decides whether they may exclude zero.',
+         commit=AUDIT, date=AUDIT_DATE, known=ALL_SO_FAR,
+         note='Before, 1.96 standard errors: 4 images against 0 counted (exact p = 0.125).'),
     Rule('A curve still falls if it lost a tenth (%s) of its error or more since the measurement before; where pairs '
          'of images or three seeds are recorded, also by more than that '
-         'noise.' % names.percent(FALL), AUDIT, AUDIT_DATE,
-         ALL_SO_FAR, 'With 5% in its place lenet-ip MC on MNIST (0.76 to 0.70) would count as falling, and lenet-all '
-                     'being the lowest there would be undecided.'),
+         'noise.' % names.percent(FALL),
+         commit=AUDIT, date=AUDIT_DATE, known=ALL_SO_FAR,
+         note='With 5% in its place lenet-ip MC on MNIST (0.76 to 0.70) would count as falling, and lenet-all '
+              'being the lowest there would be undecided.'),
     Rule('Over-fitting: a rise below a tenth (%s) of the lowest error is none. With fewer than three seeds the limit '
          'that shows a rise has the level 5%% / k for the lowest of k '
-         'points.' % names.percent(MARGIN), AUDIT, AUDIT_DATE,
-         ALL_SO_FAR, 'Before, curves were smoothed over three points.'),
+         'points.' % names.percent(MARGIN),
+         commit=AUDIT, date=AUDIT_DATE, known=ALL_SO_FAR,
+         note='Before, curves were smoothed over three points.'),
     Rule('To be below the best of k points is to be below each of them (5% each); to be above it has the level 5% / k.',
-         AUDIT, AUDIT_DATE, ALL_SO_FAR),
+         commit=AUDIT, date=AUDIT_DATE, known=ALL_SO_FAR),
     Rule('Our numbers agree with published ones if they are certainly closer than %.1f points; an error has '
          'converged if it certainly moves by less than %.1f points between 50 and 100 passes; times are the same '
-         'within %s.' % (
-             AGREEMENT, SETTLED, names.percent(SAME)), AUDIT, AUDIT_DATE,
-         ALL_SO_FAR + ', and the benchmark: margins of NIN and of times were chosen knowing their numbers'),
+         'within %s.' % (AGREEMENT, SETTLED, names.percent(SAME)),
+         commit=AUDIT, date=AUDIT_DATE,
+         known=ALL_SO_FAR + ', and the benchmark: margins of NIN and of times were chosen knowing their numbers'),
     Rule('Only the paper\'s protocol stands in the paper\'s rows: T independent passes of the images as they are, '
          'weights trained from scratch or published, no crops. Of several, by the order of records/evaluations.py '
          '(rank).',
-         AUDIT, AUDIT_DATE, ALL_SO_FAR),
+         commit=AUDIT, date=AUDIT_DATE, known=ALL_SO_FAR),
     Rule('A schedule in proportion (1/20) is judged at its own end, without the rule on falling curves, and is never '
-         'compared with one that was cut off.', AUDIT, AUDIT_DATE, 'no run in proportion'),
+         'compared with one that was cut off.',
+         commit=AUDIT, date=AUDIT_DATE, known='no run in proportion'),
 )
 
 

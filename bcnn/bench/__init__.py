@@ -1,8 +1,9 @@
 """The benchmark: how fast things are here, beside the peers and beside what the machine can do.
 
-    benchmark           what is measured, in interleaved rounds, and the table
-    mc_ways             MC evaluation our ways and the peers' ways, checked to agree
-    comparable          whether two ways compute the same
+    benchmark           which measurements there are, and their table
+    measuring           what a run takes, in interleaved rounds
+    mc_ways             MC evaluation our ways and the peers' ways
+    comparable          whether two ways compute the same: checked, then timed
     pass_work           the work that passes are: operations and bytes
     train_steps         a training step: our driver, `caffe train`, PyTorch
     surroundings        processes, settings, data preparation, start-up

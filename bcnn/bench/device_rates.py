@@ -5,12 +5,13 @@ up and the sum read, which waits for all of it.
 """
 
 import time
+from typing import Dict, Optional
 
 from google.protobuf import text_format
 
 from .. import engine
 from ..errors import UserError
-from .benchmark import CLOCKS, Rates
+from .measuring import CLOCKS, Rates
 
 SIZE = 4096  # of square matrices
 NOTES = '%d x %d matrices' % (SIZE, SIZE), '%d MB read, as many written' % (4 * SIZE ** 2 >> 20)
@@ -24,7 +25,7 @@ layer {{ name: "sum" type: "Reduction" bottom: "z" top: "sum" }}
 PRODUCT, COPY, SUM = 1, 2, 3
 
 
-def rates(gpu, size=SIZE, times=20):
+def rates(gpu: Optional[int], size: int = SIZE, times: int = 20) -> Dict[str, Rates]:
     """{clock: Rates} of a device just now, the CPU for None; both by the clock on the wall."""
     def child():
         engine.use_device(gpu)
@@ -34,8 +35,7 @@ def rates(gpu, size=SIZE, times=20):
         return [_seconds(net, layer, times) for layer in (PRODUCT, COPY)]
 
     product, copy = engine.call(child)
-    found = Rates(2.0 * size ** 3 / product, 2.0 * 4 * size ** 2 / copy)
-    return dict.fromkeys(CLOCKS, found)
+    return dict.fromkeys(CLOCKS, Rates(sgemm=2.0 * size ** 3 / product, memory=2.0 * 4 * size ** 2 / copy))
 
 
 def _seconds(net, layer, times):

@@ -4,28 +4,29 @@ Processor time of this process is taken, not the clock, and all layers are measu
 of several rounds, so that other work on the machine disturbs little and all alike.
 """
 
-import time
 from collections import OrderedDict
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from .. import engine, nets
 from ..mc import forward
+from .measuring import clock
 
 
-def rows(name, dataset, batch=100, rounds=7, weights=None):
+def rows(name: str, dataset: str, batch: int = 100, rounds: int = 7,
+         weights: Optional[str] = None) -> List[Dict[str, Any]]:
     """The rows of one net: a layer each, microseconds an image and pass, medians over the rounds.
 
     weights: a caffemodel; random ones where there is none, for the time hardly depends on them.
     """
     message = nets.mc(name, dataset, batch=batch)
-    net = engine.load_net(message, weights)
-    wiring = forward.wiring_of(message, net)
+    net, wiring = forward.load(message, weights)
     net.blobs[wiring.input].data[...] = np.random.RandomState(0).rand(*net.blobs[wiring.input].data.shape)
     net.forward()
     names, products = list(net._layer_names), [product(net, index) for index in range(len(net.layers))]
-    spent = [[_seconds(lambda: net._forward(index, index)) for index in range(len(names))]
-             + [_seconds(one) if one else 0.0 for one, _ in products] for _ in range(rounds)]
+    spent = [[clock(lambda: net._forward(index, index)).cpu for index in range(len(names))]
+             + [clock(multiply).cpu if multiply else 0.0 for multiply, _ in products] for _ in range(rounds)]
     layers, bare = np.split(1e6 * np.median(spent, axis=0) / batch, 2)
     sampled = sum(layers[wiring.first:])
     return [OrderedDict([
@@ -36,7 +37,7 @@ def rows(name, dataset, batch=100, rounds=7, weights=None):
         ('product_time', float(bare[index]) if flops else None)]) for index, (_, flops) in enumerate(products)]
 
 
-def product(net, index):
+def product(net: engine.CaffeNet, index: int) -> Tuple[Optional[Callable[[], Any]], int]:
     """(a function that does only the matrix products of a layer's whole batch, operations an image); else (None, 0)."""
     name = net._layer_names[index]
     if net.layers[index].type not in ('Convolution', 'InnerProduct'):
@@ -55,19 +56,13 @@ def product(net, index):
     return convolve, 2 * flat.size * places
 
 
-def _seconds(function):
-    start = time.process_time()
-    function()
-    return time.process_time() - start
-
-
-def lines(found):
+def lines(rows: Sequence[Dict[str, Any]]) -> Iterator[str]:
     """The table for people, of one net."""
     yield '%s, sampled part %.1f us an image and pass' % (
-        found[0]['net'], sum(row['time'] for row in found if row['part'] == 'sampled'))
+        rows[0]['net'], sum(row['time'] for row in rows if row['part'] == 'sampled'))
     yield '%-12s %-13s %-8s %9s %7s %9s  %s' % (
         'layer', 'type', 'part', 'us', 'share', 'GFLOP/s', 'its matrix product alone')
-    for row in found:
+    for row in rows:
         yield '%-12s %-13s %-8s %9.2f %7s %9s  %s' % (
             row['layer'], row['type'], row['part'], row['time'], _cell(row['share'], '%.1f%%'),
             _cell(row['gflops'], '%.1f'), _cell(row['product_time'], '%.2f us'))

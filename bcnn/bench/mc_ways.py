@@ -1,13 +1,13 @@
-"""MC evaluation for the benchmark: the same weights and images our ways and the peers' ways, checked to agree.
+"""MC evaluation for the benchmark: the same weights and images our ways and the peers' ways.
 
 Ours: `naive`, a loop over full passes as one would write it with Caffe; `replicate`, `stream`, `antithetic` and
-`adaptive` as mc_eval.py has them. Theirs: bcnn/bench/torch_peer.py. Each way must give the same Standard probabilities,
-and T passes of the same distribution, before its time is worth anything.
+`adaptive` as mc_eval.py has them. Theirs: bcnn/bench/torch_peer.py.
 """
 
 import functools
 import os
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import numpy as np
 
@@ -16,29 +16,57 @@ from ..data import sets
 from ..inputs import preprocessing, sources
 from ..mc import adaptive, antithetic, forward, running_sums
 from ..prototxt import rewriting
-from . import benchmark, comparable, pass_work
+from . import measuring
+from .measuring import Spent
+from .peers import Peer
 
-# What is evaluated: weights is a file, folder has the arrays for the peers; gpu: None for the CPU.
-Case = namedtuple('Case', 'name dataset weights pixels labels folder about gpu')
 TUNED = 'PyTorch, tuned'
 PEERS = (TUNED, 'PyTorch', 'baal', 'baal, loop', 'torch-uncertainty', 'torch-uncertainty, loop')
 
 
 # --- what is evaluated -------------------------------------------------------------------------------
 
-def case(name, dataset, count, folder, trained=True, gpu=None):
+class Case(NamedTuple):
+    """What is evaluated."""
+
+    name: str             # of the net
+    dataset: str
+    weights: str          # the file
+    pixels: np.ndarray    # the images, as the net gets them
+    labels: np.ndarray
+    folder: str           # of the arrays for the peers
+    note: str             # which weights and images these are
+    gpu: Optional[int]    # None for the CPU
+
+    @property
+    def title(self) -> str:
+        """What the peers know it by."""
+        return '%s/%s' % (self.dataset, self.name)
+
+    @property
+    def arrays(self) -> str:
+        """The file of weights and images for the peers."""
+        return os.path.join(self.folder, '%s-%s.npz' % (self.dataset, self.name))
+
+    def mc_net(self, batch: Optional[int] = None) -> engine.NetParameter:
+        """The net for MC dropout, for so many images at once: all of them for None."""
+        return nets.mc(self.name, self.dataset, batch=batch or len(self.pixels))
+
+
+def case(name: str, dataset: str, count: int, folder: str, trained: bool = True, gpu: Optional[int] = None) -> Case:
     """The Case of a net: trained or published weights and test images where there are some, else made-up ones."""
-    weights, whence = _weights(name, dataset, folder, trained)
-    pixels, labels, which = _images(dataset, nets.find(dataset, name).data, count)
-    made = Case(name, dataset, weights, pixels, labels, folder, '%s, %s' % (whence, which), gpu)
-    engine.call(export, made)
+    path, which_weights = _weights(name, dataset, folder, trained)
+    pixels, labels, which_images = _images(dataset, nets.find(dataset, name).data, count)
+    made = Case(name=name, dataset=dataset, weights=path, pixels=pixels, labels=labels, folder=folder,
+                note='%s, %s' % (which_weights, which_images), gpu=gpu)
+    engine.call(_export, made)
     return made
 
 
 def _weights(name, dataset, folder, trained):
-    found = weights.at_hand(nets.find(dataset, name)) if trained else None
-    if found:
-        return found.path, 'published weights' if found.needs else 'trained weights'
+    chosen = weights.at_hand(nets.find(dataset, name)) if trained else None
+    if chosen:
+        return chosen.path, 'published weights' if chosen.needs else 'trained weights'
     path = os.path.join(folder, name + '.caffemodel')
 
     def make():
@@ -59,43 +87,41 @@ def _images(dataset, data, count):
     return random.rand(count, *data.shape).astype(np.float32), np.arange(count) % 10, 'random images'
 
 
-def export(case):
+def _export(case):
     """Writes weights and images as one .npz file, for those who have no Caffe."""
     net = engine.load_net(nets.deploy(case.name, case.dataset, batch=1), case.weights)
     arrays = {'%s/%d' % (name, k): blob.data for name, blobs in net.params.items() for k, blob in enumerate(blobs)}
-    np.savez(arrays_path(case), images=case.pixels, **arrays)
+    np.savez(case.arrays, images=case.pixels, **arrays)
 
 
-def arrays_path(case):
-    return os.path.join(case.folder, '%s-%s.npz' % (case.dataset, case.name))
-
-
-def layers(name, dataset):
+def layers(name: str, dataset: str) -> List[Dict[str, Any]]:
     """The chain of layers from the image to the scores, as plain dictionaries."""
-    found = []
-    for layer in nets.deploy(name, dataset).layer:
-        if layer.type in ('Input', 'Softmax'):
-            continue
-        one = dict(type=layer.type, name=layer.name)
-        if layer.type == 'Convolution':
-            form = layer.convolution_param
-            one.update(kernel=form.kernel_size[0], stride=(list(form.stride) or [1])[0], pad=(list(form.pad) or [0])[0])
-        elif layer.type == 'Pooling':
-            form = layer.pooling_param
-            one.update(pool=form.PoolMethod.Name(form.pool), kernel=form.kernel_size, stride=form.stride, pad=form.pad)
-        elif layer.type == 'Dropout':
-            one.update(ratio=layer.dropout_param.dropout_ratio)
-        found.append(one)
-    return found
+    return [dict(type=layer.type, name=layer.name, **_form(layer)) for layer in nets.deploy(name, dataset).layer
+            if layer.type not in ('Input', 'Softmax')]
+
+
+def _form(layer):
+    """What the peers have to know of a layer beside its type."""
+    if layer.type == 'Convolution':
+        form = layer.convolution_param
+        return dict(kernel=form.kernel_size[0], stride=(list(form.stride) or [1])[0], pad=(list(form.pad) or [0])[0])
+    if layer.type == 'Pooling':
+        form = layer.pooling_param
+        return dict(pool=form.PoolMethod.Name(form.pool), kernel=form.kernel_size, stride=form.stride, pad=form.pad)
+    return dict(ratio=layer.dropout_param.dropout_ratio) if layer.type == 'Dropout' else {}
 
 
 # --- our ways ----------------------------------------------------------------------------------------
 # Each loads its net and gives back a function that does the T passes over all images of the case once
 # and calls keep(scores) after each pass; what it gives back, if anything, is for the note.
 
-def naive(case, T, keep):
+Keep = Callable[[np.ndarray], None]
+Way = Callable[[], Optional[str]]
+
+
+def naive(case: Case, T: int, keep: Keep) -> Way:
     """A loop over full passes."""
-    net, wiring = _loaded(nets.mc(case.name, case.dataset, batch=len(case.pixels)), case)
+    net, wiring = forward.load(case.mc_net(), case.weights)
     net.forward()
 
     def run():
@@ -109,37 +135,50 @@ def naive(case, T, keep):
     return run
 
 
-def stream(case, T, keep):
-    """mc_eval.py's: the part before the first dropout once; with all sums that it stores."""
-    net, wiring = _loaded(nets.mc(case.name, case.dataset, batch=len(case.pixels)), case)
-    net.forward()
-    return lambda: running_sums.sample(_kept(forward.stream(net, wiring, case.pixels, T), keep), case.labels, 10)
-
-
-def in_groups(case, T, keep):
-    """mc_eval.py --sampler antithetic: as stream, with masks in groups."""
-    groups, (net, wiring) = grouped(case, T)
-    passes = antithetic.groups_of(net, wiring, np.random.RandomState(1))
-    net.forward()
+def stream(case: Case, T: int, keep: Keep, groups: int = 0) -> Way:
+    """mc_eval.py's: the part before the first dropout once, with running sums; groups: for antithetic masks."""
+    passes = sampler(case, groups)
 
     def run():
-        stream = _kept(forward.in_groups(passes, case.pixels, T), keep)
-        running_sums.sample(stream, case.labels, 10, group=wiring.size)
-        return 'groups of %d passes' % wiring.size
+        in_order = _kept(forward.in_groups(passes, case.pixels, T), keep)
+        running_sums.sample(in_order, case.labels, 10, group=passes.size)
+        return 'groups of %d passes' % passes.size if groups else None
     return run
 
 
-def grouped(case, T):
-    """(groups of channels, (net, Wiring)) that mc_eval.py would take for T passes with antithetic masks."""
-    message = nets.mc(case.name, case.dataset, batch=len(case.pixels))
-    groups = engine.call(antithetic.settle, message, 0, T)[0]
-    return groups, antithetic.load(message, case.weights, groups)
+def in_groups(case: Case, T: int, keep: Keep) -> Way:
+    """mc_eval.py --sampler antithetic: as stream, with masks in groups."""
+    return stream(case, T, keep, groups_for(case, T))
 
 
-def replicate(case, T, keep):
+def sampler(case: Case, groups: int = 0, seed: int = 1) -> forward.Passes:
+    """Passes over the case's images with Caffe's own masks, or with antithetic ones in groups of channels."""
+    if groups:
+        passes = antithetic.groups_of(*antithetic.load(case.mc_net(), case.weights, groups),
+                                      np.random.RandomState(seed))
+    else:
+        passes = forward.Passes(*forward.load(case.mc_net(), case.weights))
+    passes.net.forward()
+    return passes
+
+
+def groups_for(case: Case, T: int) -> int:
+    """The groups of channels that mc_eval.py would take for T passes with antithetic masks."""
+    return engine.call(antithetic.settle, case.mc_net(), 0, T)[0]
+
+
+def variance_in_groups(case: Case, T: int, draws: int) -> float:
+    """The variance of a mean of passes with antithetic masks beside masks of their own; draws: groups to measure."""
+    engine.use_device(case.gpu)
+    passes = sampler(case, groups_for(case, T), seed=2)
+    alone, together = running_sums.variances(forward.in_groups(passes, case.pixels, draws * passes.size), passes.size)
+    return float(together.sum() / alone.sum())
+
+
+def replicate(case: Case, T: int, keep: Keep) -> Way:
     """The paper's appendix: each image T times in a minibatch, as many images as fit mc_eval.py's budget."""
     batch = replicated_batch(case, T)
-    net, wiring = _loaded(rewriting.replicate(nets.mc(case.name, case.dataset, batch=batch), T), case)
+    net, wiring = forward.load(rewriting.replicate(case.mc_net(batch), T), case.weights)
 
     def run():
         for start in range(0, len(case.pixels), batch):
@@ -149,16 +188,11 @@ def replicate(case, T, keep):
     return run
 
 
-def replicated_batch(case, T):
+def replicated_batch(case: Case, T: int) -> int:
     """How many images are evaluated at once where each is copied T times; the peers get the same."""
     def size():
         return batches.need_of(engine.load_net(nets.deploy(case.name, case.dataset, batch=1)))
     return min(batches.fitting(engine.call(size), T, batches.budget_of(case.gpu)), len(case.pixels))
-
-
-def _loaded(message, case):
-    net = engine.load_net(message, case.weights)
-    return net, forward.wiring_of(message, net)
 
 
 def _kept(passes, keep):
@@ -167,18 +201,13 @@ def _kept(passes, keep):
         yield probs, scores
 
 
-def adaptively(case, T, keep, groups=0):
+def adaptively(case: Case, T: int, keep: Keep, groups: int = 0) -> Way:
     """mc_eval.py --adaptive: T is the most an image gets; groups: for antithetic masks.
 
     Without the Standard predictions to begin with, which an evaluation has made anyway: they save about one pass an
     image, and would cost more than one.
     """
-    message = nets.mc(case.name, case.dataset, batch=len(case.pixels))
-    if groups:
-        passes = antithetic.groups_of(*antithetic.load(message, case.weights, groups), np.random.RandomState(1))
-    else:
-        passes = forward.Passes(*_loaded(message, case))
-    passes.net.forward()
+    passes = sampler(case, groups)
     batch = min(adaptive.LARGEST, max(1, len(case.pixels) // adaptive.BLOCK))
 
     def run():
@@ -194,137 +223,65 @@ CHECKED = ('stream', 'antithetic', 'replicate', 'naive')  # those that make T pa
 ONCE = ('stream', 'replicate', TUNED)  # those that compute what lies before the first dropout once
 
 
-def ours(case, way, T):
+def ours(case: Case, way: str, T: int) -> Spent:
     """What one of our ways takes, in a process of its own: what Caffe aborts on ends that one only."""
     def child():
         engine.use_device(case.gpu)
         engine.set_seed(1)
-        return benchmark.clock(OURS[way](case, T, lambda scores: None))
+        return measuring.clock(OURS[way](case, T, lambda scores: None))
     return engine.call(child)
 
 
-def passes(case, way, T):
+def passes(case: Case, way: str, T: int) -> np.ndarray:
     """The scores of all passes of one of our ways: T x images x classes."""
     def child():
-        found = []
+        kept = []
         engine.use_device(case.gpu)
         engine.set_seed(1)
-        OURS[way](case, T, lambda scores: found.append(np.array(scores)))()
-        whole = [found[start:start + T] for start in range(0, len(found), T)]  # batch by batch
-        return np.concatenate([np.array(part) for part in whole], axis=1)
+        OURS[way](case, T, lambda scores: kept.append(np.array(scores)))()
+        of_batches = [kept[start:start + T] for start in range(0, len(kept), T)]
+        return np.concatenate([np.array(of_batch) for of_batch in of_batches], axis=1)
     return engine.call(child)
 
 
 # --- theirs --------------------------------------------------------------------------------------------
 
-def tell(peer, case):
+def tell(peer: Peer, case: Case) -> None:
     """Makes a case known to the peers."""
-    peer.load(case.dataset + '/' + case.name, arrays_path(case), layers(case.name, case.dataset))
+    peer.load(case.title, case.arrays, layers(case.name, case.dataset))
 
 
 LOOP_BATCH = 200  # of PyTorch: smaller ones were no faster on lenet_ip when tried, 500 and 1000 were slower
 
 
-def question(case, way, T):
+def _question(case, way, T):
     """What to ask of a peer: in loops a batch that suits it; where images are copied, what our replicate mode takes."""
     copied = way in ('baal', 'torch-uncertainty')
-    return dict(net=case.dataset + '/' + case.name, way=way, T=T, count=len(case.pixels),
+    return dict(net=case.title, way=way, T=T, count=len(case.pixels),
                 batch=replicated_batch(case, T) if copied else min(LOOP_BATCH, len(case.pixels)))
 
 
-def theirs(peer, case, way, T):
+def theirs(peer: Peer, case: Case, way: str, T: int) -> Spent:
     """What one of their ways takes."""
-    return benchmark.Spent(**peer.ask('evaluate', **question(case, way, T)))
+    return Spent(**peer.ask('evaluate', **_question(case, way, T)))
 
 
-def their_passes(peer, case, way, T):
+def their_passes(peer: Peer, case: Case, way: str, T: int) -> np.ndarray:
     """The scores of all passes of one of their ways: T x images x classes."""
     path = os.path.join(case.folder, 'passes.npy')
-    peer.ask('evaluate', out=path, **question(case, way, T))
+    peer.ask('evaluate', out=path, **_question(case, way, T))
     return np.load(path, allow_pickle=False)
 
 
-def their_standard(peer, case):
+def their_standard(peer: Peer, case: Case) -> np.ndarray:
     path = os.path.join(case.folder, 'standard.npy')
-    peer.ask('standard', net=case.dataset + '/' + case.name, out=path)
+    peer.ask('standard', net=case.title, out=path)
     return np.load(path, allow_pickle=False)
 
 
-def our_standard(case):
+def our_standard(case: Case) -> np.ndarray:
     def child():
         engine.use_device(case.gpu)
-        net, wiring = _loaded(nets.deploy(case.name, case.dataset, batch=len(case.pixels)), case)
+        net, wiring = forward.load(nets.deploy(case.name, case.dataset, batch=len(case.pixels)), case.weights)
         return forward.standard(net, wiring, case.pixels)[0]
     return engine.call(child)
-
-
-# --- checked, then timed ------------------------------------------------------------------------------------
-
-def variance_in_groups(case, T, draws):
-    """The variance of a mean of passes with antithetic masks beside masks of their own; draws: groups to measure."""
-    engine.use_device(case.gpu)
-    net, wiring = grouped(case, T)[1]
-    passes = antithetic.stream(net, wiring, case.pixels, draws * wiring.size, np.random.RandomState(2))
-    alone, together = running_sums.variances(passes, wiring.size)
-    return float(together.sum() / alone.sum())
-
-
-class Prepared:
-    """A case that may be timed: each way is checked against ours when it is first asked for."""
-
-    def __init__(self, case, peer, T):
-        self.case, self.peer, self.T = case, peer, T
-        self.draws = 2 * T  # groups of passes, for variances
-        self.checked, self.works, self.reference = set(), {}, None
-
-    def time(self, way, T):
-        """What T passes over the images of the case take; refuses a way that computes something else."""
-        if way not in self.checked:
-            self._check(way)
-            self.checked.add(way)
-        spent = ours(self.case, way, T) if way in OURS else theirs(self.peer, self.case, way, T)
-        return spent._replace(note=', '.join(filter(None, [self.case.about, spent.note])))
-
-    def _check(self, way):
-        if way in OURS and way not in CHECKED:
-            return
-        if way not in OURS:  # first, as it is the one that may not be there
-            theirs_standard = their_standard(self.peer, self.case)
-            comparable.check_standard(our_standard(self.case), theirs_standard)
-        few = self.case._replace(pixels=self.case.pixels[:10], labels=self.case.labels[:10])
-        if self.reference is None:
-            self.reference = passes(few, 'stream', self.T)
-        if way in OURS:
-            comparable.check_passes(self.reference, passes(few, way, self.T) if way != 'stream' else self.reference)
-        else:
-            comparable.check_passes(self.reference, their_passes(self.peer, few, way, self.T))
-
-    def work(self, way, T):
-        """The Work of T passes, computed once; (None, None) where it is not known before."""
-        if way not in CHECKED + PEERS:
-            return None, None
-        kind = way if way == 'antithetic' else way in ONCE
-        if (T, kind) not in self.works:
-            self.works[T, kind] = self._work(T, kind)
-        return self.works[T, kind]
-
-    def _work(self, T, kind):
-        if kind == 'antithetic':
-            return pass_work.in_groups(self.case, T, engine.call(lambda: grouped(self.case, T)[0]))
-        return pass_work.plain(self.case, T, kind)
-
-    def variance(self, way, T):
-        """The variance of the mean of T passes of a way beside that of passes with masks of their own, at equal T."""
-        if way not in CHECKED + PEERS:
-            return None  # adaptive: an image has as many passes as its class takes, and no other accuracy
-        if way != 'antithetic':
-            return 1.0
-        if ('variance', T) not in self.works:
-            self.works['variance', T] = engine.call(variance_in_groups, self.case, T, self.draws)
-        return self.works['variance', T]
-
-
-def prepare(case, peer, T):
-    """A Prepared case, which the peers know too; T: passes for the checks."""
-    tell(peer, case)
-    return Prepared(case, peer, T)

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from typing import Any, Dict, List, Optional, Sequence
 
 from ..errors import UserError
 from ..system import blas, files, progress
@@ -27,13 +28,13 @@ DONE = 'complete'
 DEVICE = 'BCNN_PEER_DEVICE'  # what the process on the other side computes on, in torch's words
 
 
-def folder():
+def folder() -> str:
     """Where the venv is."""
     cache = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
     return os.path.join(cache, 'bcnn', 'peers')
 
 
-def python(place=None):
+def python(place: Optional[str] = None) -> Optional[str]:
     """The venv's Python, or None where it is not installed (completely)."""
     place = place or folder()
     return os.path.join(place, 'bin', 'python') if os.path.exists(os.path.join(place, DONE)) else None
@@ -41,7 +42,7 @@ def python(place=None):
 
 # --- installing ------------------------------------------------------------------------------------
 
-def install(place=None):
+def install(place: Optional[str] = None) -> None:
     """Make the venv, unless it is there; whole or not at all: it is marked complete at the end."""
     place = place or folder()
     if python(place):
@@ -90,12 +91,12 @@ def _step(command):
         raise UserError('the peers cannot be installed: %s' % wrong[-1].strip())
 
 
-def clean(gpu=None):
+def clean(gpu: Optional[int] = None) -> Dict[str, str]:
     """An environment without what points a Python at Caffe's libraries; one thread; for the CPU, or a GPU."""
-    made = {name: value for name, value in os.environ.items() if name not in ('PYTHONPATH', 'PYTHONHOME')}
-    made.update((name, '1') for name in blas.THREADS)
-    made[DEVICE] = 'cpu' if gpu is None else 'cuda:%d' % gpu
-    return made
+    environment = {name: value for name, value in os.environ.items() if name not in ('PYTHONPATH', 'PYTHONHOME')}
+    environment.update((name, '1') for name in blas.THREADS)
+    environment[DEVICE] = 'cpu' if gpu is None else 'cuda:%d' % gpu
+    return environment
 
 
 # --- asking ----------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ def clean(gpu=None):
 class Peer:
     """The process on the other side, started when first asked; started anew if it has died."""
 
-    def __init__(self, command=None, gpu=None):
+    def __init__(self, command: Optional[Sequence[str]] = None, gpu: Optional[int] = None):
         self.command, self.gpu = command, gpu
         self.process = None
         self.loaded = {}
@@ -114,13 +115,13 @@ class Peer:
     def __exit__(self, *_):
         self.end()
 
-    def load(self, net, path, layers):
+    def load(self, net: str, path: str, layers: List[Dict[str, Any]]) -> None:
         """Tell it of a net: where its arrays are, and its layers."""
         self.loaded[net] = dict(do='load', net=net, path=path, layers=layers)
         if self.process:
             self._ask(self.loaded[net])
 
-    def ask(self, do, **question):
+    def ask(self, do: str, **question: Any) -> Dict[str, Any]:
         """The answer, a dictionary; a UserError of one line where it is not installed, fails or dies."""
         if self.process is None:
             self._start()
@@ -148,7 +149,7 @@ class Peer:
             raise UserError(answer['error'])
         return answer
 
-    def end(self):
+    def end(self) -> Optional[int]:
         """Its exit code, after it has ended."""
         process, self.process = self.process, None
         if process is None:
@@ -174,6 +175,6 @@ def _command():
     return [found, '-I', os.path.join(os.path.dirname(os.path.abspath(__file__)), 'torch_peer.py')]
 
 
-def versions(peer):
+def versions(peer: Peer) -> Dict[str, str]:
     """{name: version} of the peers, {} where none is installed."""
     return peer.ask('versions') if peer.command or python() else {}

@@ -13,6 +13,8 @@ import os
 import sys
 import time
 from statistics import median
+from types import ModuleType
+from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 import torch
@@ -21,11 +23,13 @@ from torch import nn
 torch.set_num_threads(1)
 torch.set_num_interop_threads(1)
 DEVICE = torch.device(os.environ.get('BCNN_PEER_DEVICE', 'cpu'))
+Arrays = Dict[str, np.ndarray]
+Way = Callable[[torch.Tensor], torch.Tensor]
 
 
 # --- nets --------------------------------------------------------------------------------------
 
-def build(layers, arrays):
+def build(layers: List[Dict[str, Any]], arrays: Arrays) -> nn.Sequential:
     """The chain of Caffe layers up to the scores, as torch's modules with these weights."""
     modules, flat = [], False
     for layer in layers:
@@ -38,7 +42,7 @@ def build(layers, arrays):
     return nn.Sequential(*modules)
 
 
-def module(layer, arrays):
+def module(layer: Dict[str, Any], arrays: Arrays) -> nn.Module:
     """One Caffe layer in torch. Caffe's pooling rounds up, and its averages divide by the part inside the image."""
     kind, name = layer['type'], layer['name']
     if kind == 'Convolution':
@@ -64,18 +68,18 @@ def module(layer, arrays):
 # --- MC dropout, six ways ------------------------------------------------------------------------
 # Each is a function from a batch of images to T rows of scores for each: T x images x classes.
 
-def with_torch(net, T, batch):
+def with_torch(net: nn.Sequential, T: int, batch: int) -> Way:
     """A loop over full passes, with the dropout modules in training mode."""
     sampling(net)
     return lambda images: torch.stack([net(images) for _ in range(T)])
 
 
-def sampling(net):
+def sampling(net: nn.Sequential) -> nn.Sequential:
     """The net, of which only the dropout modules are in training mode."""
     net.eval()
-    for one in net.modules():
-        if isinstance(one, nn.Dropout):
-            one.train()
+    for part in net.modules():
+        if isinstance(part, nn.Dropout):
+            part.train()
     return net
 
 
@@ -85,25 +89,25 @@ class Tuned:
     SETTINGS = ((), ('channels_last',), ('compile',), ('channels_last', 'compile'))
     TRIES, PASSES = 3, 5
 
-    def __init__(self, net, T, _batch):
+    def __init__(self, net: nn.Sequential, T: int, _batch: int):
         self.T, self.net, self.note = T, sampling(net), ''
 
-    def begin(self, images):
+    def begin(self, images: torch.Tensor) -> None:
         """Finds the fastest settings, on these images."""
-        found = []
+        tried = []
         for settings in self.SETTINGS:
             try:
                 parts = self._parts(settings)
-                found.append((self._seconds(parts, settings, images), settings, parts))
+                tried.append((self._seconds(parts, settings, images), settings, parts))
             except Exception as error:  # no compiler, for one: the others are left
                 print('%s: %s' % (settings, error), file=sys.stderr)
-        _, self.settings, self.parts = min(found, key=lambda one: one[0])
+        _, self.settings, self.parts = min(tried, key=lambda trial: trial[0])
         self.note = ', '.join(('prefix once',) + self.settings)
 
     def _parts(self, settings):
         """(what lies before the first dropout, the rest) with these settings."""
         modules = list(self.net)
-        first = next(k for k, one in enumerate(modules) if isinstance(one, nn.Dropout))
+        first = next(k for k, part in enumerate(modules) if isinstance(part, nn.Dropout))
         layout = torch.channels_last if 'channels_last' in settings else torch.contiguous_format
         parts = [sampling(nn.Sequential(*copy.deepcopy(some))).to(memory_format=layout)
                  for some in (modules[:first], modules[first:])]
@@ -128,7 +132,7 @@ class Tuned:
         return self._passes(self.parts, self.settings, images, self.T)
 
 
-def with_baal(net, T, batch, in_memory):
+def with_baal(net: nn.Sequential, T: int, batch: int, in_memory: bool) -> Way:
     from baal.bayesian.dropout import MCDropoutModule
     from baal.modelwrapper import ModelWrapper, TrainingArgs
     arguments = TrainingArgs(use_cuda=DEVICE.type == 'cuda', workers=0, batch_size=batch, replicate_in_memory=in_memory)
@@ -137,13 +141,13 @@ def with_baal(net, T, batch, in_memory):
     return lambda images: wrapper.predict_on_batch(images, iterations=T).permute(2, 0, 1)
 
 
-def with_torch_uncertainty(net, T, batch, in_memory):
+def with_torch_uncertainty(net: nn.Sequential, T: int, batch: int, in_memory: bool) -> Way:
     wrapper = torch_uncertainty().mc_dropout(net, num_estimators=T, on_batch=in_memory)
     wrapper.eval()
     return lambda images: wrapper(images).reshape(T, len(images), -1)
 
 
-def torch_uncertainty():
+def torch_uncertainty() -> ModuleType:
     """torch-uncertainty's module of MC dropout, loaded alone: the package wants torchvision, lightning and timm."""
     found = importlib.util.find_spec('torch_uncertainty')
     if found is None:
@@ -165,11 +169,11 @@ WAYS = {
 }
 
 
-def now():
+def now() -> Dict[str, float]:
     return {'wall': time.time(), 'cpu': time.process_time()}
 
 
-def since(start):
+def since(start: Dict[str, float]) -> Dict[str, float]:
     """Seconds that have passed: by the clock, and of this process."""
     return {clock: value - start[clock] for clock, value in now().items()}
 
@@ -182,10 +186,10 @@ class Side:
     def __init__(self):
         self.files, self.tuned = {}, {}
 
-    def load(self, net, path, layers):
+    def load(self, net: str, path: str, layers: List[Dict[str, Any]]) -> Dict[str, Any]:
         """Remember where a net is; it is built anew for each question, as a wrapper changes it."""
         self.files[net] = path, layers
-        self.tuned = {key: one for key, one in self.tuned.items() if key[0] != net}
+        self.tuned = {key: tuned for key, tuned in self.tuned.items() if key[0] != net}
         return {}
 
     def _net(self, name):
@@ -196,23 +200,23 @@ class Side:
             raise RuntimeError('this PyTorch has no CUDA: install one that has into the venv of the peers')
         return build(layers, arrays).to(DEVICE), torch.from_numpy(arrays['images']).to(DEVICE)
 
-    def standard(self, net, out):
+    def standard(self, net: str, out: str) -> Dict[str, Any]:
         """Writes the probabilities of Standard dropout."""
-        made, images = self._net(net)
-        made.eval()
+        model, images = self._net(net)
+        model.eval()
         with torch.inference_mode():
-            np.save(out, torch.softmax(made(images), 1).cpu().numpy())
+            np.save(out, torch.softmax(model(images), 1).cpu().numpy())
         return {}
 
-    def evaluate(self, net, way, T, batch, count, out=None):
+    def evaluate(self, net: str, way: str, T: int, batch: int, count: int, out: Optional[str] = None) -> Dict[str, Any]:
         """What the mean softmax of T passes over the first `count` images takes; `out`: all scores, for a check."""
-        made, images = self._net(net)
-        passes = WAYS[way](made, T, batch)
+        model, images = self._net(net)
+        passes = WAYS[way](model, T, batch)
         torch.manual_seed(1)
         with torch.inference_mode():
             if way == 'PyTorch, tuned':
                 passes = self._tuned(net, passes, images[:batch])
-            made(images[:batch])  # what happens once only
+            model(images[:batch])  # what happens once only
             start = now()
             means, kept = [], []
             for first in range(0, count, batch):
@@ -228,28 +232,29 @@ class Side:
 
     def _tuned(self, net, passes, images):
         """The fastest settings for a net and batch, which are found (and compiled) once."""
-        found = self.tuned.setdefault((net, len(images)), passes)
-        if not found.note:
-            found.begin(images)
-        found.T = passes.T
-        return found
+        tuned = self.tuned.setdefault((net, len(images)), passes)
+        if not tuned.note:
+            tuned.begin(images)
+        tuned.T = passes.T
+        return tuned
 
-    def train(self, net, steps, batch, lr, momentum, decay, channels_last=False):
+    def train(self, net: str, steps: int, batch: int, lr: float, momentum: float, decay: float,
+              channels_last: bool = False) -> Dict[str, Any]:
         """What so many steps of SGD with momentum take, on one batch that is in memory; and their losses."""
-        made, images = self._net(net)
-        made.train()
+        model, images = self._net(net)
+        model.train()
         images = images[torch.arange(batch, device=DEVICE) % len(images)].clone()
         if channels_last:
-            made, images = made.to(memory_format=torch.channels_last), images.to(memory_format=torch.channels_last)
+            model, images = (x.to(memory_format=torch.channels_last) for x in (model, images))
         labels = (torch.arange(batch) % 10).to(DEVICE)
         # Caffe's lr_mult: biases learn twice as fast
-        groups = [{'params': [one for name, one in made.named_parameters() if name.endswith(end)], 'lr': rate}
+        groups = [{'params': [weights for name, weights in model.named_parameters() if name.endswith(end)], 'lr': rate}
                   for end, rate in (('weight', lr), ('bias', 2 * lr))]
         optimiser = torch.optim.SGD(groups, lr=lr, momentum=momentum, weight_decay=decay)
 
         def step():
             optimiser.zero_grad()
-            loss = nn.functional.cross_entropy(made(images), labels)
+            loss = nn.functional.cross_entropy(model(images), labels)
             loss.backward()
             optimiser.step()
             return float(loss)
@@ -259,7 +264,7 @@ class Side:
         losses = [step() for _ in range(steps)]
         return dict(since(start), losses=losses)
 
-    def sgemm(self, size):
+    def sgemm(self, size: int) -> Dict[str, float]:
         """What a product of two square matrices takes: the median of five."""
         a = torch.rand(size, size, device=DEVICE)
         times = []
@@ -267,9 +272,9 @@ class Side:
             start = now()
             float((a @ a)[0, 0])  # which waits for it on a GPU
             times.append(since(start))
-        return {clock: median(one[clock] for one in times) for clock in times[0]}
+        return {clock: median(taken[clock] for taken in times) for clock in times[0]}
 
-    def versions(self):
+    def versions(self) -> Dict[str, str]:
         """{name: version} of what can be used here; a text that begins with 'no ' where it cannot."""
         return {name: _version(name) for name in ('torch', 'baal', 'torch-uncertainty')}
 
@@ -287,7 +292,7 @@ def _version(name):
     return os.path.basename(found[0])[len(name) + 1:-len('.dist-info')] if found else 'of unknown version'
 
 
-def main():
+def main() -> None:
     answers = os.fdopen(os.dup(1), 'w')  # stdout is for the answers alone: what libraries print goes to stderr
     os.dup2(2, 1)
     side = Side()

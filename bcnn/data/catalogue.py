@@ -88,7 +88,7 @@ FASHION_MNIST = Source('Fashion-MNIST', (
     Debian('dataset-fashion-mnist'),
 ), 64 << 20)
 
-CIFAR10 = Source('CIFAR-10', tuple(File(name, 30730000, md5, sha256) for name, md5, sha256 in (
+CIFAR10 = Source('CIFAR-10', tuple(File(name=name, size=30730000, md5=md5, sha256=sha256) for name, md5, sha256 in (
     ('data_batch_1.bin', '5dd7e06a14cb22eb9f671a540d1b7c25',
      'cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5'),
     ('data_batch_2.bin', '5ea93a67294ea407fff1d09f752e9692',

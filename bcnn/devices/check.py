@@ -59,10 +59,10 @@ def both(here: side.Side, there: side.Side, case: side.Case, folder: str) -> Lis
     weights = os.path.join(folder, 'weights.caffemodel')
     engine.call(side.make_weights, case, weights)
     shown = []
-    for one, place in ((here, 'here'), (there, 'there')):
+    for device, place in ((here, 'here'), (there, 'there')):
         run_folder = os.path.join(folder, '-'.join(case) + '-' + place)
         os.makedirs(run_folder)
-        shown.append(engine.call(one, case, weights, run_folder))
+        shown.append(engine.call(device, case, weights, run_folder))
     return shown
 
 
@@ -106,8 +106,8 @@ def describe(gpu: Optional[int], seconds: float) -> Dict[str, Any]:
     """What was checked, and where."""
     about = OrderedDict([('device', 'cpu' if gpu is None else 'gpu %d' % gpu), ('seconds', round(seconds, 1))])
     if gpu is not None:
-        found = engine.gpus()
-        about.update(found['gpus'][gpu], driver=found['driver'], driver_cuda=found['cuda'], gpus=len(found['gpus']))
+        driver = engine.gpus()
+        about.update(driver['gpus'][gpu], driver=driver['driver'], driver_cuda=driver['cuda'], gpus=len(driver['gpus']))
     about.update(engine.describe())
     return about
 
@@ -146,10 +146,10 @@ def table(report: Dict[str, Any]) -> Iterator[str]:
 
 def groups(rows: List[Dict[str, Any]]) -> List[Tuple[str, List[Dict[str, Any]]]]:
     """(what, its rows) in the order of verdicts.CHECKS; two processes at once are a check of their own."""
-    found = OrderedDict((what, []) for what in [what for what, _ in verdicts.CHECKS.values()] + [TWO])
+    rows_of = OrderedDict((what, []) for what in [what for what, _ in verdicts.CHECKS.values()] + [TWO])
     for row in rows:
-        found[TWO if row['net'] == TWO else verdicts.CHECKS[row['check']][0]].append(row)
-    return [(what, rows) for what, rows in found.items() if rows]
+        rows_of[TWO if row['net'] == TWO else verdicts.CHECKS[row['check']][0]].append(row)
+    return [(what, rows) for what, rows in rows_of.items() if rows]
 
 
 def number(value: float) -> str:

@@ -49,17 +49,11 @@ def make_weights(case: Case, path: str) -> None:
 def training_net(case: Case) -> engine.NetParameter:
     """The net that is trained, fed by hand; its dropout does nothing, so that devices can agree."""
     dataset, net = case
-    message = nets.train_test(net, dataset, companions=net.startswith('dsn'))
-    layers = [layer for layer in message.layer if layer.type != 'Data' and not layer.include]
-    shape = [BATCH] + list(nets.find(dataset, net).data.shape)
-    made = engine.caffe_pb2.NetParameter(name=message.name)
-    for name, dims in (('data', shape), ('label', [BATCH])):
-        made.layer.add(name=name, type='Input', top=[name]).input_param.shape.add(dim=dims)
-    made.layer.extend(layers)
-    for layer in made.layer:
+    message = nets.fed(net, dataset, BATCH, companions=net.startswith('dsn'))
+    for layer in message.layer:
         if layer.type == 'Dropout':
             layer.phase = engine.TEST
-    return made
+    return message
 
 
 def training_images(case: Case, step: int) -> Tuple[np.ndarray, np.ndarray]:
@@ -156,7 +150,7 @@ class Side:
                 for layer in message.layer:
                     if layer.name in seen:
                         seen[layer.name].append(kept(net, layer))
-        return {name: np.array(found) for name, found in seen.items()}
+        return {name: np.array(states) for name, states in seen.items()}
 
     def samples(self, case: Case, weights: str) -> List[Tuple[str, np.ndarray]]:
         """Class probabilities of T passes both ways, and of one pass from the input and from the first dropout on."""

@@ -58,7 +58,7 @@ def compare(net: str, here: Dict[str, Any], there: Dict[str, Any]) -> Iterator[R
         measured, where = max((apart(here[check][key], other[key]), key) for key in other)
         yield row(check, measured, where)
     if 'masks' in there:
-        yield from (row(*found) for found in masks(here['masks']))
+        yield from (row(*worst) for worst in masks(here['masks']))
         for check, other in (('ways', here['replicate']), ('devices', there['stream'])):
             measured, where, allowed = distributions(here['stream'], other)
             yield row(check, measured, where, allowed)
@@ -76,15 +76,16 @@ def apart(here: np.ndarray, there: np.ndarray) -> float:
 
 def masks(layers: Dict[str, np.ndarray], p: float = 0.5) -> List[Tuple[str, float, str]]:
     """(check, measured, layer) of what dropout layers kept, see side.Side.masks: the worst layer of each check."""
-    found = OrderedDict((check, []) for check in ('values', 'rate', 'rows', 'passes', 'seeds', 'repeated'))
+    measured = OrderedDict((check, []) for check in ('values', 'rate', 'rows', 'passes', 'seeds', 'repeated'))
     for name, states in layers.items():
         first, second, again, other = states
-        found['values'].append((np.count_nonzero(states == 2), name))
-        found['rate'].append((sigmas(states[[0, 1, 3]] == 0, states[[0, 1, 3]] >= 0, p), name))
-        for check, one, two in (('rows', first[0], first[1]), ('passes', first, second), ('seeds', first, other)):
-            found[check].append((sigmas(one == two, (one >= 0) & (two >= 0), p ** 2 + (1 - p) ** 2), name))
-        found['repeated'].append((np.count_nonzero(first != again), name))
-    return [(check,) + max(values) for check, values in found.items()]
+        measured['values'].append((np.count_nonzero(states == 2), name))
+        measured['rate'].append((sigmas(states[[0, 1, 3]] == 0, states[[0, 1, 3]] >= 0, p), name))
+        for check, mask, another in (('rows', first[0], first[1]), ('passes', first, second), ('seeds', first, other)):
+            both_seen = (mask >= 0) & (another >= 0)
+            measured[check].append((sigmas(mask == another, both_seen, p ** 2 + (1 - p) ** 2), name))
+        measured['repeated'].append((np.count_nonzero(first != again), name))
+    return [(check,) + max(values) for check, values in measured.items()]
 
 
 def sigmas(happened: np.ndarray, seen: np.ndarray, p: float) -> float:
@@ -95,10 +96,10 @@ def sigmas(happened: np.ndarray, seen: np.ndarray, p: float) -> float:
     return abs(np.count_nonzero(happened & seen) - n * p) / np.sqrt(n * p * (1 - p))
 
 
-def distributions(one: np.ndarray, two: np.ndarray) -> Tuple[float, str, float]:
+def distributions(first: np.ndarray, second: np.ndarray) -> Tuple[float, str, float]:
     """(largest distance, image, allowed) of the distributions of class probabilities: passes x images x classes."""
-    best = two.mean(axis=0).argmax(axis=1)  # the class whose probability is looked at, for each image
-    distances = [(stats.ks_2samp(one[:, image, label], two[:, image, label]).statistic, 'image %d' % image)
+    best = second.mean(axis=0).argmax(axis=1)  # the class whose probability is looked at, for each image
+    distances = [(stats.ks_2samp(first[:, image, label], second[:, image, label]).statistic, 'image %d' % image)
                  for image, label in enumerate(best)]
-    n = len(one) * len(two) / (len(one) + len(two))
+    n = len(first) * len(second) / (len(first) + len(second))
     return max(distances) + (np.sqrt(-np.log(CHANCE / 2) / (2 * n)),)

@@ -9,11 +9,13 @@ import json
 import os
 import re
 from collections import OrderedDict
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
 from ..errors import UserError
 from ..mc import metrics, summary
+from ..mc.running_sums import Arrays
 from ..system import files, npz, places, store
 from . import pixels, sheets
 
@@ -35,37 +37,39 @@ MEASURES = OrderedDict([
 ])
 
 
-def write(folder, out=None, data=None, order=None):
+def write(folder: str, out: Optional[str] = None, data: Optional[str] = None,
+          order: Optional[str] = None) -> Tuple[str, int]:
     """Writes the page of the evaluation in a folder; gives its path and how many images are on it."""
     path = out or os.path.join(folder, NAME)
-    about, stored, source = _read(folder)
+    config, stored, source = _read(folder)
     if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
         raise UserError('%s: no folder for it' % path)
     try:
         seen = pixels.of_evaluation(source, stored['labels'], data, order)
-        found = contents(folder, about, stored, source, seen)
+        content = contents(folder, config, stored, source, seen)
     except (KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
         raise UserError('%s: its files do not fit together (%s): tools/verify.py says which'
                         % (folder, ' '.join(str(error).split())))
-    files.write_text(path, fill(found))
+    files.write_text(path, fill(content))
     return path, len(stored['labels'])
 
 
 def _read(folder):
     """(config, images.npz, source.json) of a finished evaluation."""
-    about = store.read_json(os.path.join(folder, places.CONFIG))
-    if about is None or not os.path.exists(os.path.join(folder, places.IMAGES)):
+    config = store.read_json(os.path.join(folder, places.CONFIG))
+    if config is None or not os.path.exists(os.path.join(folder, places.IMAGES)):
         inner = sorted(glob.glob(os.path.join(glob.escape(folder), '**', places.IMAGES), recursive=True))
         raise UserError('%s: no finished evaluation here; %s' % (
             folder, 'there is %s' % os.path.dirname(inner[0]) if inner else
             'tools/mc_eval.py makes one, and its last line says where'))
     stored = npz.read(os.path.join(folder, places.IMAGES), 'run tools/mc_eval.py again, which writes it anew')
-    return about, stored, store.read_json(os.path.join(folder, places.SOURCE)) or {}
+    return config, stored, store.read_json(os.path.join(folder, places.SOURCE)) or {}
 
 
 # --- numbers ---------------------------------------------------------------------------------
 
-def contents(folder, about, stored, source, seen):
+def contents(folder: str, config: Dict[str, Any], stored: Arrays, source: Dict[str, Any],
+             seen: pixels.Seen) -> Dict[str, Any]:
     """What the page's script reads, as a dictionary for JSON."""
     labels, standard = stored['labels'], stored['standard_probs']
     sampled = 'mc_probs' in stored
@@ -74,8 +78,8 @@ def contents(folder, about, stored, source, seen):
     which = _likeliest(standard, mean, labels)
     packed = sheets.pack(seen.pictures)
     return OrderedDict([
-        ('title', _title(folder, about, source)), ('T', about['T'] if sampled else None),
-        ('adaptive', about.get('mode') == 'adaptive'), ('note', seen.note), ('sharp', not seen.reduced),
+        ('title', _title(folder, config, source)), ('T', config['T'] if sampled else None),
+        ('adaptive', config.get('mode') == 'adaptive'), ('note', seen.note), ('sharp', not seen.reduced),
         ('count', len(labels)), ('classes', seen.classes), ('classCount', standard.shape[1]),
         ('files', source.get('files') and source['files'][:len(labels)]), ('sheets', packed._asdict()),
         ('labels', _packed(labels, '<u2')), ('standardBest', _packed(standard.argmax(1), '<u2')),
@@ -86,25 +90,25 @@ def contents(folder, about, stored, source, seen):
         ('mean', _shares(mean, which) if sampled else None), ('std', _shares(std, which) if sampled else None),
         ('measures', [OrderedDict([('key', key), ('name', MEASURES[key][0]), ('what', MEASURES[key][1]),
                                    ('values', _packed(values, '<f4'))])
-                      for key, values in _measures(about, stored, std).items()])])
+                      for key, values in _measures(config, stored, std).items()])])
 
 
-def _title(folder, about, source):
+def _title(folder, config, source):
     """The name that the user gave it, else that of the net, else of the folder."""
-    return source.get('name') or about.get('net') or os.path.basename(os.path.abspath(folder))
+    return source.get('name') or config.get('net') or os.path.basename(os.path.abspath(folder))
 
 
-def _measures(about, stored, std):
+def _measures(config, stored, std):
     """{key of MEASURES: a value an image}, those that this evaluation has."""
     standard = stored['standard_probs']
-    found = {'standard_doubt': 1 - standard.max(1), 'standard_entropy': metrics.entropy(standard)}
+    values = {'standard_doubt': 1 - standard.max(1), 'standard_entropy': metrics.entropy(standard)}
     if std is not None:
         mean = stored['mc_probs'][0]
-        found.update((name, stored[name][0]) for name in summary.UNCERTAINTY)
-        found.update(mc_doubt=1 - mean.max(1), mc_std=std[np.arange(len(std)), mean.argmax(1)])
-        if about.get('mode') == 'adaptive':
-            found['passes'] = stored['passes'][0]
-    return OrderedDict((key, found[key]) for key in MEASURES if key in found)
+        values.update((name, stored[name][0]) for name in summary.UNCERTAINTY)
+        values.update(mc_doubt=1 - mean.max(1), mc_std=std[np.arange(len(std)), mean.argmax(1)])
+        if config.get('mode') == 'adaptive':
+            values['passes'] = stored['passes'][0]
+    return OrderedDict((key, values[key]) for key in MEASURES if key in values)
 
 
 def _likeliest(standard, mean, labels):
@@ -130,9 +134,9 @@ def _packed(values, kind):
 
 # --- the file --------------------------------------------------------------------------------
 
-def fill(found):
+def fill(content: Dict[str, Any]) -> str:
     """The template with style, script and contents in it."""
-    data = json.dumps(found, separators=(',', ':')).replace('<', '\\u003c')  # no name in it can end the script
+    data = json.dumps(content, separators=(',', ':')).replace('<', '\\u003c')  # no name in it can end the script
     parts = {'style': _template('page.css'), 'script': _template('page.js'), 'data': data}
     return re.sub(r'\{\{(\w+)\}\}', lambda place: parts[place.group(1)], _template('page.html'))
 

@@ -1,7 +1,7 @@
 """What the images of an evaluation look like: small pictures of bytes, red first, found where it had them."""
 
 import os
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy as np
 
@@ -26,29 +26,30 @@ class Seen(NamedTuple):
     note: str                      # what a reader should know of them, '' for nothing
 
 
-def of_evaluation(about, labels, path=None, order=None):
+def of_evaluation(told: Dict[str, Any], labels: np.ndarray, path: Optional[str] = None,
+                  order: Optional[str] = None) -> Seen:
     """The Seen of the images with these labels.
 
-    about: the evaluation's source.json; path: where its images are now, if not there; order: of the colours of arrays.
+    told: the evaluation's source.json; path: where its images are now, if not there; order: of the colours of arrays.
     """
-    path, names = path or about.get('images'), about.get('files')
+    path, names = path or told.get('images'), told.get('files')
     if not path:
         raise UserError('the evaluation does not say where its images are: --data PATH names them')
     prepared = _set_of(path)
     raw = _raw_of(path, prepared)
     source = _open(raw or path, names, len(labels))
     side = _side(len(labels))
-    found, done = [], set()
+    shown, done = [], set()
     for start in range(0, len(labels), CHUNK):
         for image in source.as_stored(start, min(start + CHUNK, len(labels))):
             picture, what = _bytes(image, 'rgb' if source.pictures or prepared else order or 'bgr')
             small = _small(picture, side)
-            found.append(small)
+            shown.append(small)
             done.update(what + ['reduced'] * (small.shape != picture.shape))
     if not names:
         _check_labels(source, labels)
-    classes = about.get('classes') or (prepared and show.NAMES.get(paper.base_of(prepared)))
-    return Seen(pictures=found, classes=classes and list(classes), reduced='reduced' in done,
+    classes = told.get('classes') or (prepared and show.NAMES.get(paper.base_of(prepared)))
+    return Seen(pictures=shown, classes=classes and list(classes), reduced='reduced' in done,
                 note=STRETCHED if 'stretched' in done else '')
 
 

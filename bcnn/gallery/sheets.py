@@ -2,7 +2,7 @@
 
 import base64
 import io
-from typing import List, NamedTuple
+from typing import List, NamedTuple, Sequence
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Sheets(NamedTuple):
     files: List[str]    # data: addresses
 
 
-def pack(pictures):
+def pack(pictures: Sequence[np.ndarray]) -> Sheets:
     """The Sheets of arrays of bytes, (height, width) or (height, width, 3)."""
     coloured = any(picture.ndim == 3 for picture in pictures)
     height, width = (max(picture.shape[axis] for picture in pictures) for axis in (0, 1))

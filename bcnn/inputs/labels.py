@@ -100,10 +100,10 @@ def _words(names):
 
 def _line_of(name, names, where, source):
     """The number of a class by its name."""
-    found = [number for number, line in enumerate(names) if name in _words([line])]
-    if len(found) != 1:
-        raise UserError('%s: %s in %s' % (where, 'no such class' if not found else 'several such classes', source))
-    return found[0]
+    numbers = [number for number, line in enumerate(names) if name in _words([line])]
+    if len(numbers) != 1:
+        raise UserError('%s: %s in %s' % (where, 'several such classes' if numbers else 'no such class', source))
+    return numbers[0]
 
 
 def table(names: Sequence[str]) -> str:

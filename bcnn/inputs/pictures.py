@@ -42,8 +42,8 @@ def decode(data: bytes, name: str, grey: bool = False) -> np.ndarray:
                 raise ValueError('a %s, which is not one of %s' % (picture.format, ', '.join(FORMATS)))
             if grey and picture.format == 'JPEG':
                 picture.draft('L', None)  # the brightness that is in the file, as OpenCV takes it
-            found = of_pil(picture)
-            return made_grey(found, GREY_OF.get(picture.format, GREY)) if grey and found.ndim == 3 else found
+            pixels = of_pil(picture)
+            return made_grey(pixels, GREY_OF.get(picture.format, GREY)) if grey and pixels.ndim == 3 else pixels
     except Exception as error:  # PIL raises many kinds on damaged files
         raise UserError('%s: not a readable picture (%s)' % (name, ' '.join(str(error).split())))
 

@@ -50,15 +50,15 @@ def of_layer(layer: Any, mean_given: bool = False) -> Transform:
     """The Transform that a data layer says; None for NONE. mean_given: whether its own mean is not wanted."""
     if layer is None:
         return NONE
-    made = of_parameter(layer.transform_param, mean_given)
+    transform = of_parameter(layer.transform_param, mean_given)
     if layer.type == 'ImageData':
         image = layer.image_data_param
-        made = made._replace(channels=3 if image.is_color else 1)
+        transform = transform._replace(channels=3 if image.is_color else 1)
         if image.new_height or image.new_width:
             if not (image.new_height and image.new_width):
                 raise UserError('layer %r: new_height and new_width need each other' % layer.name)
-            made = made._replace(resize=(image.new_height, image.new_width))
-    return made
+            transform = transform._replace(resize=(image.new_height, image.new_width))
+    return transform
 
 
 def of_parameter(parameter: Any, mean_given: bool = False) -> Transform:

@@ -70,13 +70,13 @@ class Source:
     def scan(self, count: int) -> Tuple[np.ndarray, str]:
         """(labels, digest) of the first images: the digest says what they are, as fed to the net."""
         if count not in self._scanned:
-            digest, found = hashlib.sha256(), []
+            digest, truth = hashlib.sha256(), []
             for start in range(0, count, 1000):
-                pixels, some = self.read(start, min(start + 1000, count))
+                pixels, part = self.read(start, min(start + 1000, count))
                 digest.update(np.ascontiguousarray(pixels))
-                digest.update(some.astype('<i8'))
-                found.append(some)
-            self._scanned[count] = np.concatenate(found), digest.hexdigest()
+                digest.update(part.astype('<i8'))
+                truth.append(part)
+            self._scanned[count] = np.concatenate(truth), digest.hexdigest()
         return self._scanned[count]
 
     def stored_digest(self, count: int) -> str:
@@ -112,10 +112,10 @@ class Lmdb(Source):
     def _stored(self, start, stop):
         if os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(self.path)), 'manifest.json')):
             return records.load(self.path, start, stop)  # of our making, whole blocks at a time
-        found = [datum(value, '%s, record %d' % (self.path, start + i), self.transform)
-                 for i, value in enumerate(records.values(self.path, start, stop))]
-        self.pictures = any(decoded for _, _, decoded in found)
-        return [image for image, _, _ in found], np.array([label for _, label, _ in found])
+        datums = [datum(value, '%s, record %d' % (self.path, start + i), self.transform)
+                  for i, value in enumerate(records.values(self.path, start, stop))]
+        self.pictures = any(decoded for _, _, decoded in datums)
+        return [image for image, _, _ in datums], np.array([label for _, label, _ in datums])
 
     def _parts(self, count):
         for start in range(0, count, 1000):
@@ -194,10 +194,10 @@ class Pictures(Source):
         return self.labels[:count]
 
     def _stored(self, start, stop):
-        found = (item if isinstance(item, np.ndarray) else pictures.read(item, self.transform.channels == 1)
-                 for item in self.items[start:stop])
-        return [pictures.planes(picture, self.transform.channels, self.transform.order) for picture in found], \
-            self.labels[start:stop]
+        decoded = (item if isinstance(item, np.ndarray) else pictures.read(item, self.transform.channels == 1)
+                   for item in self.items[start:stop])
+        images = [pictures.planes(picture, self.transform.channels, self.transform.order) for picture in decoded]
+        return images, self.labels[start:stop]
 
     def _parts(self, count):
         for item in self.items[:count]:
@@ -212,11 +212,11 @@ class Folder(Pictures):
     """A folder of pictures with their labels, see bcnn.inputs.labels."""
 
     def __init__(self, path: str, transform: preprocessing.Transform = NONE, classes: Optional[str] = None):
-        found = labels.of_folder(path, classes)
-        self.rule = found.rule
-        names = [name for name, _ in found.items]
+        labelled = labels.of_folder(path, classes)
+        self.rule = labelled.rule
+        names = [name for name, _ in labelled.items]
         Pictures.__init__(self, [os.path.join(path, name) for name in names], transform,
-                          [label for _, label in found.items], names, path, found.classes)
+                          [label for _, label in labelled.items], names, path, labelled.classes)
 
 
 def _stack(images, path):

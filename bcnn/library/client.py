@@ -58,9 +58,9 @@ class Net:
         (processes): speed; only `batch` changes the random numbers. The same seed gives the same numbers as
         tools/mc_eval.py does for the same images.
         """
-        found, names = self._images(images, channels)
+        items, names = self._images(images, channels)
         answer, said = self._ask('predict', Request(
-            images=found, names=names, T=int(T), seed=int(seed), antithetic=bool(antithetic), batch=batch,
+            images=items, names=names, T=int(T), seed=int(seed), antithetic=bool(antithetic), batch=batch,
             adaptive=0.01 if adaptive is True else None if adaptive is False else adaptive,
             keep_samples=bool(keep_samples), jobs=int(jobs or os.cpu_count() or 1)))
         for text in said:

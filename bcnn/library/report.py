@@ -1,6 +1,5 @@
 """Predictions for people: a line a picture, and the same as CSV."""
 
-import csv
 import math
 from typing import Iterator, Sequence
 
@@ -49,18 +48,17 @@ def write_csv(path: str, names: Sequence[str], prediction: Prediction, unsure: f
         head += ['mc_p', 'mc_std'] + list(MEASURES) + ['unsure']
         head += [kind + name for kind in ('mc ', 'std ') for name in classes]
     head += ['standard ' + name for name in classes]
-    with files.atomic(path) as temporary, open(temporary, 'w', newline='', encoding='utf-8') as file:
-        writer = csv.writer(file, lineterminator='\n')
-        writer.writerow(head)
-        for i, name in enumerate(names):
-            k, s = prediction.best[i], prediction.standard[i].argmax()
-            row = [name, class_name(prediction, k), class_name(prediction, s), prediction.standard[i, s]]
-            if sampled:
-                row += [prediction.mean[i, k], prediction.std[i, k]]
-                row += [getattr(prediction, measure)[i] for measure in MEASURES]
-                row += ['yes' if prediction.entropy[i] > unsure else 'no']
-                row += list(prediction.mean[i]) + list(prediction.std[i])
-            writer.writerow([_cell(value) for value in row + list(prediction.standard[i])])
+    rows = []
+    for i, name in enumerate(names):
+        k, s = prediction.best[i], prediction.standard[i].argmax()
+        row = [name, class_name(prediction, k), class_name(prediction, s), prediction.standard[i, s]]
+        if sampled:
+            row += [prediction.mean[i, k], prediction.std[i, k]]
+            row += [getattr(prediction, measure)[i] for measure in MEASURES]
+            row += ['yes' if prediction.entropy[i] > unsure else 'no']
+            row += list(prediction.mean[i]) + list(prediction.std[i])
+        rows.append([_cell(value) for value in row + list(prediction.standard[i])])
+    files.write_csv(path, head, rows)
 
 
 def _cell(value):

@@ -97,7 +97,7 @@ def _settings(request, gpu):
 def _prediction(plain, sampled, names):
     if sampled is None:
         return Prediction(standard=plain['probs'], names=names)
-    found = {name: values[0] for name, values in summary.per_image([sampled]).items()}
-    return Prediction(standard=plain['probs'], mean=found['mc_probs'], std=summary.spread(sampled).astype(np.float32),
+    columns = {name: values[0] for name, values in summary.per_image([sampled]).items()}
+    return Prediction(standard=plain['probs'], mean=columns['mc_probs'], std=summary.spread(sampled).astype(np.float32),
                       names=names, samples=sampled.get('samples'),
-                      **{name: found[name] for name in summary.UNCERTAINTY + ('passes',)})
+                      **{name: columns[name] for name in summary.UNCERTAINTY + ('passes',)})

@@ -195,8 +195,8 @@ class Seats:
 def kept_blobs(net: CaffeNet, first: int) -> List[str]:
     """The names of the blobs that layers from index `first` on read and layers before it make."""
     names = list(net._layer_names)
-    made = set(top for name in names[:first] for top in net.top_names[name])
-    return sorted(made.intersection(bottom for name in names[first:] for bottom in net.bottom_names[name]))
+    tops = set(top for name in names[:first] for top in net.top_names[name])
+    return sorted(tops.intersection(bottom for name in names[first:] for bottom in net.bottom_names[name]))
 
 
 # --- what they add up to ------------------------------------------------------------------------

@@ -57,29 +57,29 @@ class Wiring(NamedTuple):
 def load(message: engine.NetParameter, weights: Optional[str], groups: int = 1,
          extra_weights: bool = False) -> Tuple[engine.CaffeNet, Wiring]:
     """(net, Wiring) of an MC net whose masks are inputs."""
-    stock = engine.load_net(message, weights, extra_weights=extra_weights)
-    made = masks.masked(message, {name: tuple(blob.data.shape) for name, blob in stock.blobs.items()}, groups)
-    net = engine.load_net(made.message)
+    stock, wiring = forward.load(message, weights, extra_weights)
+    masked = masks.masked(message, {name: tuple(blob.data.shape) for name, blob in stock.blobs.items()}, groups)
+    net = engine.load_net(masked.message)
     for name, blobs in stock.params.items():
-        if name == made.cut:
-            _share(net, made, blobs)
+        if name == masked.cut:
+            _share(net, masked, blobs)
         else:
             for blob, own in zip(blobs, net.params[name]):
                 own.data[...] = blob.data
-    plain, names = forward.wiring_of(message, stock), list(net._layer_names)
-    return net, Wiring(input=plain.input, first=names.index(made.drop), prob=plain.prob, score=plain.score,
-                       masks=made.masks, parts=made.parts, end=made.end, rest=names.index(made.last) + 1,
-                       pool=made.pool)
+    names = list(net._layer_names)
+    return net, Wiring(input=wiring.input, first=names.index(masked.drop), prob=wiring.prob, score=wiring.score,
+                       masks=masked.masks, parts=masked.parts, end=masked.end, rest=names.index(masked.last) + 1,
+                       pool=masked.pool)
 
 
-def _share(net, made, blobs):
+def _share(net, masked, blobs):
     """Gives each part its share of the weights of the layer that was cut, and the first one the constants."""
     weights = blobs[0].data
-    by_channel = weights.reshape(weights.shape[0], made.points[-1], -1)
-    for part, start, stop in zip(made.parts, made.points, made.points[1:]):
+    by_channel = weights.reshape(weights.shape[0], masked.points[-1], -1)
+    for part, start, stop in zip(masked.parts, masked.points, masked.points[1:]):
         own = net.params[part][0].data
         own[...] = by_channel[:, start:stop].reshape(own.shape)
-    for blob, own in zip(blobs[1:], net.params[made.parts[0]][1:]):
+    for blob, own in zip(blobs[1:], net.params[masked.parts[0]][1:]):
         own.data[...] = blob.data
 
 
@@ -103,7 +103,7 @@ class Groups(forward.Passes):
         wiring, last, both = self.wiring, len(self.net.layers) - 1, self._both(twice)
         for k, choice in enumerate(choices(len(both))):
             if k:  # the first is there. Layers in place change it where it is one part, which nobody reads then
-                _add_up([pair[one] for pair, one in zip(both, choice)], self._data(wiring.end))
+                _add_up([pair[chosen] for pair, chosen in zip(both, choice)], self._data(wiring.end))
             for name in wiring.masks[1:]:
                 if k % 2:
                     np.subtract(2, self._data(name), out=self._data(name))
@@ -117,7 +117,7 @@ class Groups(forward.Passes):
         self._draw(self.wiring.masks[0])
         self.net._forward(self.wiring.first, self.wiring.rest - 1)
         under = [self._data(name) for name in self.wiring.parts]
-        return list(zip(under, [two - one for two, one in zip(twice, under)]))
+        return list(zip(under, [whole - kept for whole, kept in zip(twice, under)]))
 
     def _data(self, name):
         return self.net.blobs[name].data
@@ -168,18 +168,12 @@ def groups_of(net: engine.CaffeNet, wiring: Wiring, rng: np.random.RandomState) 
     return (PooledPairs if wiring.pool else Groups)(net, wiring, rng)
 
 
-def stream(net: engine.CaffeNet, wiring: Wiring, images: np.ndarray, T: int,
-           rng: np.random.RandomState) -> Iterator[forward.Pass]:
-    """Yield (probabilities, scores) of T passes over a batch, group by group; views."""
-    return forward.in_groups(groups_of(net, wiring, rng), images, T)
-
-
 def choices(groups: int) -> Iterator[Tuple[int, ...]]:
     """Every choice of 0 and 1 for each group once, each followed by its complement, all zeros first."""
     for rest in itertools.product((0, 1), repeat=groups - 1):
         choice = (0,) + rest
         yield choice
-        yield tuple(1 - one for one in choice)
+        yield tuple(1 - side for side in choice)
 
 
 def _add_up(arrays, total):

@@ -132,11 +132,9 @@ def table(target: targets.Target, result: Dict[str, Any], average: str = 'probs'
         return
     other = 'scores' if average == 'probs' else 'probs'
     for kind in (average, other):
-        found = result['mc'][kind]
-        name = 'MC dropout T=%d, %s' % (T, kind)
-        yield _row(name, _spread(found), found['summary'])
-    found = result['mc'][average]
-    test, difference = found['mcnemar'], found['difference']
+        mc = result['mc'][kind]
+        yield _row('MC dropout T=%d, %s' % (T, kind), _spread(mc), mc['summary'])
+    test, difference = result['mc'][average]['mcnemar'], result['mc'][average]['difference']
     yield 'MC less Standard: %+.2f points (95%% of bootstraps %+.2f to %+.2f)' % (
         difference['points'], difference['low'], difference['high'])
     yield 'exact McNemar p = %.3g (only Standard right %d, only MC right %d)' % (
@@ -148,24 +146,24 @@ def table(target: targets.Target, result: Dict[str, Any], average: str = 'probs'
         yield from _passes(result['adaptive'], count, T)
 
 
-def _passes(found, count, T):
+def _passes(adaptively, count, T):
     """The lines on how many passes an adaptive evaluation took, and how far its predictions can be trusted."""
-    for k, one in enumerate(found['passes'], 1):
+    for k, passes in enumerate(adaptively['passes'], 1):
         yield ('repetition %d: %.2f passes an image, %.1f%% of T=%d (median %g, 90%% of images %g or fewer, 99%% %g; '
-               '%d images took all)' % (k, one['mean'], one['percent_of_T'], T, one['median'], one['percentile_90'],
-                                        one['percentile_99'], one['all_T']))
-        if 'check' in one:
-            check = one['check']
+               '%d images took all)' % (k, passes['mean'], passes['percent_of_T'], T, passes['median'],
+                                        passes['percentile_90'], passes['percentile_99'], passes['all_T']))
+        if 'check' in passes:
+            check = passes['check']
             yield ('so adaptive T would have it: %d of %d predictions differ from those after all %d passes '
                    '(%.2f%% agree), error %.2f%%' % (check['different'], count, T, check['agreement'], check['error']))
     yield ('guaranteed for adaptive T: a prediction is that of all %d passes with a probability of at least %g%%'
-           % (T, found['guaranteed_agreement']))
+           % (T, adaptively['guaranteed_agreement']))
 
 
-def _spread(found):
-    if found['std'] is None:
-        return '%.2f (1 repetition)' % found['mean']
-    return '%.2f +- %.2f, lowest %.2f, of %d' % (found['mean'], found['std'], found['lowest'], found['repetitions'])
+def _spread(mc):
+    if mc['std'] is None:
+        return '%.2f (1 repetition)' % mc['mean']
+    return '%.2f +- %.2f, lowest %.2f, of %d' % (mc['mean'], mc['std'], mc['lowest'], mc['repetitions'])
 
 
 def _row(name, error, summary):

@@ -11,10 +11,9 @@ Folder of an evaluation:
     checksums.json of config and blocks; see tools/verify.py
 """
 
-import hashlib
 import os
 from collections import OrderedDict
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -24,22 +23,8 @@ from ..prototxt import facts, reading
 from ..system import files, locks, npz, places, progress, provenance, store
 from . import adaptive, antithetic, sampling, so_far, summary
 from .running_sums import Arrays
+from .sampling import Settings
 from .targets import Target
-
-
-class Settings(NamedTuple):
-    """How to evaluate."""
-
-    T: int
-    repeats: int
-    seed: int                               # of the masks
-    mode: str                               # stream, replicate, antithetic or adaptive
-    batch: Optional[int] = None             # images; None for what fits
-    crops: Optional[int] = None             # random views an image; None for the plain image
-    gpu: Optional[int] = None               # None for the CPU
-    rule: Optional[adaptive.Rule] = None    # of adaptive mode; elsewhere to watch what it would decide
-    groups: Optional[int] = None            # of channels, for antithetic masks, 0 for as many as suit; None for no such
-    streams: Optional[int] = None           # of bcnn.seeds; None for those that it began with, the newest for a new one
 
 
 def check(settings: Settings) -> None:
@@ -118,7 +103,7 @@ def run(target: Target, settings: Settings, folder: str, jobs: int = 1) -> Dict[
         for place in (folder, os.path.join(folder, places.BLOCKS)):
             files.sweep_folder(place)
         settings = settings._replace(streams=_streams(settings, folder))
-        _settle_config(target, settings, folder)
+        provenance.settle(folder, config_of(target, settings), 'evaluation', engine.describe())
         _write_source(target, os.path.join(folder, places.SOURCE))
         try:
             _compute(target, settings, folder, jobs)
@@ -162,38 +147,35 @@ def _times(shape):
 
 # --- config --------------------------------------------------------------------------------
 
-def config(target: Target, settings: Settings) -> Dict[str, Any]:
+def config_of(target: Target, settings: Settings) -> Dict[str, Any]:
     """What makes this evaluation what it is: equal configs give equal bytes on one kind of CPU."""
-    def text(message):
-        return hashlib.sha256(reading.to_text(message).encode()).hexdigest()
-
-    found = OrderedDict([
-        ('net', target.name), ('standard_net', text(target.standard)),
-        ('mc_net', text(target.sampling) if target.sampling else None),
+    config = OrderedDict([
+        ('net', target.name), ('standard_net', reading.digest(target.standard)),
+        ('mc_net', reading.digest(target.sampling) if target.sampling else None),
         ('dropout', bool(facts.dropouts(target.standard))),
         ('weights', store.sha256(target.weights)), ('images', target.source.scan(target.count)[1]),
         ('count', target.count), ('T', settings.T), ('seed', settings.seed), ('mode', settings.mode),
         ('batch', settings.batch), ('crops', settings.crops), ('device', 'cpu' if settings.gpu is None else 'gpu')])
     # only where they matter: the configs of all other evaluations stay as they were
     if settings.mode == 'adaptive':
-        found['block'] = sampling.block_size(settings)
+        config['block'] = sampling.block_size(settings)
     if settings.rule:
-        found['adaptive'] = settings.rule._asdict()
+        config['adaptive'] = settings.rule._asdict()
     if settings.groups:
-        found['groups'] = settings.groups
+        config['groups'] = settings.groups
     if settings.crops:
-        found['standard'] = 'the views of repetition 1'  # before, the plain images
+        config['standard'] = 'the views of repetition 1'  # before, the plain images
     if settings.streams != 1:
-        found['streams'] = settings.streams
-    return found
+        config['streams'] = settings.streams
+    return config
 
 
 def folder_of(target: Target, settings: Settings) -> str:
     """The folder of an evaluation below its run, different for different configs; one that is begun is gone on with."""
     versions = [settings.streams] if settings.streams else sorted(seeds.VERSIONS, reverse=True)
-    found = [os.path.join(places.evaluations(target.weights, target.title or target.name),
-                          name_of(config(target, settings._replace(streams=version)))) for version in versions]
-    return next((folder for folder in found if os.path.exists(os.path.join(folder, places.CONFIG))), found[0])
+    folders = [os.path.join(places.evaluations(target.weights, target.title or target.name),
+                            name_of(config_of(target, settings._replace(streams=version)))) for version in versions]
+    return next((folder for folder in folders if os.path.exists(os.path.join(folder, places.CONFIG))), folders[0])
 
 
 def _streams(settings, folder):
@@ -201,23 +183,10 @@ def _streams(settings, folder):
     return seeds.version_for(store.read_json(os.path.join(folder, places.CONFIG)), settings.streams)
 
 
-def name_of(about: Dict[str, Any]) -> str:
+def name_of(config: Dict[str, Any]) -> str:
     """The name of the folder of an evaluation with this config."""
-    passes = '%sT%d' % ('adaptive-' if about['mode'] == 'adaptive' else '', about['T'])
-    return '%s-%s' % (passes if about['mc_net'] else 'standard', store.identity(about)[:8])
-
-
-def _settle_config(target, settings, folder):
-    """Write config.json, or refuse a folder that has another one, with the differences."""
-    mine, path = config(target, settings), os.path.join(folder, places.CONFIG)
-    theirs = store.read_json(path)
-    if theirs is None:
-        store.write_json(os.path.join(folder, places.PROVENANCE), provenance.collect(engine.describe()))
-        store.write_json(path, mine)
-        return
-    different = store.differences(theirs, mine)
-    if different:
-        raise UserError('%s holds another evaluation (%s): choose another --out' % (folder, '; '.join(different)))
+    passes = '%sT%d' % ('adaptive-' if config['mode'] == 'adaptive' else '', config['T'])
+    return '%s-%s' % (passes if config['mc_net'] else 'standard', store.identity(config)[:8])
 
 
 def _compute(target, settings, folder, jobs):
@@ -243,12 +212,12 @@ def _compute(target, settings, folder, jobs):
 
 def in_memory(target: Target, settings: Settings, jobs: int = 1, keep: bool = False) -> Tuple[Arrays, Optional[Arrays]]:
     """(Standard arrays, MC arrays or None) of repetition 1 over all images, stored nowhere; see sampling.worker."""
-    made = {}
+    blocks = {}
     for tasks in _stages(target, settings):
-        made.update(engine.work(lambda: sampling.worker(target, settings, lambda block: made[sampling.STANDARD, block],
-                                                        keep), tasks, min(jobs, len(tasks))))
-    both = [summary.joined([made[task] for task in sorted(made) if task[0] == repetition], T=T)
-            for repetition, T in ((sampling.STANDARD, None), (1, settings.T)) if (repetition, 0) in made]
+        blocks.update(engine.work(lambda: sampling.worker(
+            target, settings, lambda block: blocks[sampling.STANDARD, block], keep), tasks, min(jobs, len(tasks))))
+    both = [summary.joined([blocks[task] for task in sorted(blocks) if task[0] == repetition], T=T)
+            for repetition, T in ((sampling.STANDARD, None), (1, settings.T)) if (repetition, 0) in blocks]
     return both[0], both[1] if len(both) > 1 else None
 
 
@@ -279,9 +248,9 @@ def _cost(task, target, settings):
 
 def progress_of(folder: str, repeats: int) -> Tuple[int, int]:
     """(blocks that are there, blocks in all) of an evaluation with MC passes; (0, 1) before it has begun."""
-    about = store.read_json(os.path.join(folder, places.CONFIG))
-    if about is None:
+    config = store.read_json(os.path.join(folder, places.CONFIG))
+    if config is None:
         return 0, 1
     paths = [sampling.block_path(folder, repetition, block)
-             for repetition in range(repeats + 1) for block in sampling.blocks_of(about)]
+             for repetition in range(repeats + 1) for block in sampling.blocks_of(config)]
     return sum(os.path.exists(path) for path in paths), len(paths)

@@ -10,7 +10,7 @@ from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ..engine import CaffeNet, NetParameter
+from ..engine import CaffeNet, NetParameter, load_net
 from ..prototxt import facts
 
 Pass = Tuple[np.ndarray, np.ndarray]  # class probabilities and scores of a batch, a row an image
@@ -38,6 +38,13 @@ def wiring_of(message: NetParameter, net: CaffeNet) -> Wiring:
     first = facts.first_sampling(message)
     return Wiring(net.inputs[0], None if first is None else list(net._layer_names).index(first),
                   facts.prob_blob(message), facts.score_blob(message))
+
+
+def load(message: NetParameter, weights: Optional[str] = None,
+         extra_weights: bool = False) -> Tuple[CaffeNet, Wiring]:
+    """(net, its Wiring) of a message, as engine.load_net does it."""
+    net = load_net(message, weights, extra_weights=extra_weights)
+    return net, wiring_of(message, net)
 
 
 # --- passes ------------------------------------------------------------------------------

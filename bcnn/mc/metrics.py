@@ -103,13 +103,13 @@ def uncertainty_errors(moments: np.ndarray, sums: np.ndarray, entropies: np.ndar
     means = np.column_stack([sums, entropies]) / n[:, None]
     covariance = moments / n[:, None, None] - means[:, :, None] * means[:, None, :]
     logs = -np.log(np.maximum(means[:, :-1], TINY))
-    zero, one = np.zeros((len(n), 1)), np.ones((len(n), 1))
-    found = {}
-    for name, weights in (('entropy', np.hstack([logs, zero])), ('expected_entropy', np.hstack([0 * logs, one])),
-                          ('mutual_information', np.hstack([logs, -one]))):
+    zeros, ones = np.zeros((len(n), 1)), np.ones((len(n), 1))
+    errors = {}
+    for name, weights in (('entropy', np.hstack([logs, zeros])), ('expected_entropy', np.hstack([0 * logs, ones])),
+                          ('mutual_information', np.hstack([logs, -ones]))):
         variance = np.maximum(np.einsum('ni,nij,nj->n', weights, covariance, weights), 0)
-        found[name] = np.sqrt(variance / np.where(n > 1, n - 1, np.nan))
-    return found
+        errors[name] = np.sqrt(variance / np.where(n > 1, n - 1, np.nan))
+    return errors
 
 
 def errors_kept(uncertainty: np.ndarray, wrong: np.ndarray, kept: int) -> float:

@@ -1,7 +1,7 @@
 """What stochastic passes add up to: running sums, from which every metric is derived."""
 
 from collections import OrderedDict
-from typing import Any, Dict, Iterable
+from typing import Any, Dict, Iterable, Sequence, Tuple
 
 import numpy as np
 
@@ -100,14 +100,14 @@ class Moments:
     def __init__(self):
         self.groups, self.passes, self.sums, self.squares, self.group_squares = 0, 0, 0, 0, 0
 
-    def add(self, rows):
+    def add(self, rows: Sequence[np.ndarray]) -> None:
         """Add a group of passes: passes x images x classes."""
         rows = np.asarray(rows, np.float64)
         self.groups, self.passes = self.groups + 1, self.passes + len(rows)
         self.sums, self.squares = self.sums + rows.sum(axis=0), self.squares + (rows ** 2).sum(axis=0)
         self.group_squares = self.group_squares + rows.mean(axis=0) ** 2
 
-    def variances(self):
+    def variances(self) -> Tuple[np.ndarray, np.ndarray]:
         """(variance of a pass, of the mean of a group times its passes), each an image: summed over its classes.
 
         The two are the same for passes with masks of their own. A pass lies as far from the mean of all as its group
@@ -119,7 +119,7 @@ class Moments:
         return (between + within).sum(axis=1), (size * between).sum(axis=1)
 
 
-def variances(stream, size):
+def variances(stream: Iterable[Pass], size: int) -> Tuple[np.ndarray, np.ndarray]:
     """Moments.variances() of a stream of passes in groups of a size."""
     moments, held = Moments(), []
     for probs, _ in stream:

@@ -7,7 +7,7 @@ numbers depend neither on how many processes work nor on what was interrupted.
 import functools
 import os
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -17,25 +17,37 @@ from ..inputs import preprocessing
 from ..prototxt import facts, rewriting
 from ..system import npz, places, processes
 from . import adaptive, antithetic, forward, running_sums
+from .running_sums import Arrays
+from .targets import Target
 
-if TYPE_CHECKING:
-    from .evaluation import Settings
-    from .targets import Target
 
-Arrays = Dict[str, np.ndarray]
+class Settings(NamedTuple):
+    """How to evaluate."""
+
+    T: int
+    repeats: int
+    seed: int                               # of the masks
+    mode: str                               # stream, replicate, antithetic or adaptive
+    batch: Optional[int] = None             # images; None for what fits
+    crops: Optional[int] = None             # random views an image; None for the plain image
+    gpu: Optional[int] = None               # None for the CPU
+    rule: Optional[adaptive.Rule] = None    # of adaptive mode; elsewhere to watch what it would decide
+    groups: Optional[int] = None            # of channels, for antithetic masks, 0 for as many as suit; None for no such
+    streams: Optional[int] = None           # of bcnn.seeds; None for those that it began with, the newest for a new one
+
 
 # --- the blocks ------------------------------------------------------------------------------
 
 STANDARD = 0  # as a repetition: the passes with Standard dropout
 
 
-def span(block: int, target: 'Target', settings: 'Settings') -> Tuple[int, int]:
+def span(block: int, target: Target, settings: Settings) -> Tuple[int, int]:
     """The first image of a block, and the one after its last."""
     size = block_size(settings)
     return block * size, min((block + 1) * size, target.count)
 
 
-def block_size(settings: 'Settings') -> int:
+def block_size(settings: Settings) -> int:
     return settings.batch * (adaptive.BLOCK if settings.mode == 'adaptive' else 1)
 
 
@@ -44,12 +56,12 @@ def block_path(folder: str, repetition: int, block: int) -> str:
     return os.path.join(folder, places.BLOCKS, '%s-%05d.npz' % (name, block))
 
 
-def blocks_of(about: Dict[str, Any]) -> range:
+def blocks_of(config: Dict[str, Any]) -> range:
     """The numbers of the blocks of an evaluation, from its config; a block is one batch of images if not said."""
-    return range(-(-about['count'] // about.get('block', about['batch'])))
+    return range(-(-config['count'] // config.get('block', config['batch'])))
 
 
-def worker(target: 'Target', settings: 'Settings', standard_of: Callable[[int], Arrays],
+def worker(target: Target, settings: Settings, standard_of: Callable[[int], Arrays],
            keep: bool = False) -> Callable[[Tuple[int, int]], Arrays]:
     """A function from (repetition, block) to its arrays; the nets are loaded when first needed.
 
@@ -69,8 +81,7 @@ def worker(target: 'Target', settings: 'Settings', standard_of: Callable[[int], 
             if sampling and settings.groups:
                 loaded[sampling] = antithetic.load(message, target.weights, settings.groups, target.extra_weights)
             else:
-                net = engine.load_net(message, target.weights, extra_weights=target.extra_weights)
-                loaded[sampling] = net, forward.wiring_of(message, net)
+                loaded[sampling] = forward.load(message, target.weights, target.extra_weights)
         return loaded[sampling]
 
     def do(task):
@@ -200,7 +211,7 @@ def _generator(settings, stream, *numbers):
     return np.random.RandomState(seeds.seed_for(*seeds.parts_of(settings.streams, stream, settings.seed, *numbers)))
 
 
-def passes_a_view(settings: 'Settings') -> int:
+def passes_a_view(settings: Settings) -> int:
     return settings.T // (settings.crops or 1)
 
 

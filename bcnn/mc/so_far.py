@@ -2,17 +2,15 @@
 
 import os
 import time
-from typing import TYPE_CHECKING, Iterator, Sequence, Tuple
+from typing import Iterator, Sequence, Tuple
 
 import numpy as np
 
 from .. import engine
 from ..system import durations, places, progress, store
 from . import forward, metrics, sampling
+from .sampling import Settings
 from .targets import Target
-
-if TYPE_CHECKING:
-    from .evaluation import Settings
 
 LONG = 60.0   # seconds, of an evaluation that is worth a word before it starts
 FEW = 5000    # passes of an image, below which none of the paper's nets takes that long
@@ -22,7 +20,7 @@ ENOUGH = 1.0  # seconds of passes to measure
 
 # --- how long it will take --------------------------------------------------------------------
 
-def say_duration(target: Target, settings: 'Settings', tasks: Sequence[Tuple[int, int]], jobs: int) -> None:
+def say_duration(target: Target, settings: Settings, tasks: Sequence[Tuple[int, int]], jobs: int) -> None:
     """Says how long these blocks will take here and what would be quicker, where that is long."""
     images = passes = 0
     for repetition, block in tasks:
@@ -39,7 +37,7 @@ def say_duration(target: Target, settings: 'Settings', tasks: Sequence[Tuple[int
             'es' if jobs > 1 else '', quicker(settings, seconds)))
 
 
-def quicker(settings: 'Settings', seconds: float) -> str:
+def quicker(settings: Settings, seconds: float) -> str:
     """What a user could do about it: ': quicker are --repeats 1 (...), ...'."""
     ways = []
     if settings.repeats > 1:
@@ -50,12 +48,10 @@ def quicker(settings: 'Settings', seconds: float) -> str:
     return '; quicker: ' + ', '.join(ways)
 
 
-def speed(target: Target, settings: 'Settings') -> Tuple[float, float]:
+def speed(target: Target, settings: Settings) -> Tuple[float, float]:
     """Seconds an image of what is computed once, and of a pass; measured on a few images. For a process of its own."""
     engine.use_device(settings.gpu)
-    message = target.sampling or target.standard
-    net = engine.load_net(message, target.weights, extra_weights=target.extra_weights)
-    wiring = forward.wiring_of(message, net)
+    net, wiring = forward.load(target.sampling or target.standard, target.weights, target.extra_weights)
     first, last = wiring.first or 0, len(net.layers) - 1
     pixels = target.source.read(0, min(PROBE, settings.batch, target.count))[0]
     forward.standard(net, wiring, pixels)  # the first pass of a net takes longer
@@ -77,7 +73,7 @@ def _seconds(function):
 class Repetitions:
     """Says the result so far whenever all blocks of a repetition are there."""
 
-    def __init__(self, target: Target, settings: 'Settings', folder: str):
+    def __init__(self, target: Target, settings: Settings, folder: str):
         blocks = range(-(-target.count // sampling.block_size(settings)))
         self.folder, self.count, self.repeats = folder, target.count, settings.repeats
         self.paths = {repetition: [sampling.block_path(folder, repetition, block) for block in blocks]
@@ -112,33 +108,33 @@ class Repetitions:
 
 def lines(folder: str, repeats: int) -> Iterator[str]:
     """What the finished blocks of an evaluation say, and of how many images and passes that is."""
-    about = store.read_json(os.path.join(folder, places.CONFIG))
-    found = {repetition: _finished(folder, repetition, about) for repetition in range(repeats + 1)} if about else {}
-    if not any(found.values()):
+    config = store.read_json(os.path.join(folder, places.CONFIG))
+    blocks_of = {k: _finished(folder, k, config) for k in range(repeats + 1)} if config else {}
+    if not any(blocks_of.values()):
         yield 'stopped before a block was finished'
         return
-    standard = found[sampling.STANDARD]
+    standard = blocks_of[sampling.STANDARD]
     wrong = {block: int((~metrics.correct(arrays['probs'], arrays['labels'])).sum())
              for block, arrays in standard.items()}
     yield 'stopped; what the finished blocks say:'
     if standard:
         yield '  Standard dropout: %s' % _share(sum(wrong.values()), _images(standard))
     for repetition in range(1, repeats + 1):
-        blocks = found[repetition]
+        blocks = blocks_of[repetition]
         if blocks:
             same = [block for block in blocks if block in standard]
             mc = sum(int(arrays['wrong_probs'][-1]) for arrays in blocks.values())
             passes = sum(int(arrays['votes'].sum()) for arrays in blocks.values())
             yield '  MC dropout T=%d, repetition %d: %s, %s passes%s' % (
-                about['T'], repetition, _share(mc, _images(blocks)), '{:,}'.format(passes),
+                config['T'], repetition, _share(mc, _images(blocks)), '{:,}'.format(passes),
                 '; Standard on these: %.2f%%' % (100.0 * sum(wrong[block] for block in same) / _images(blocks))
                 if len(same) == len(blocks) else '')
     yield 'the same command goes on from here'
 
 
-def _finished(folder, repetition, about):
+def _finished(folder, repetition, config):
     """{block: its arrays} of the blocks of a repetition that are there."""
-    return {block: sampling.read_block(folder, repetition, block) for block in sampling.blocks_of(about)
+    return {block: sampling.read_block(folder, repetition, block) for block in sampling.blocks_of(config)
             if os.path.exists(sampling.block_path(folder, repetition, block))}
 
 

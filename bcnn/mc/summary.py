@@ -1,6 +1,5 @@
 """From the blocks of an evaluation to its result: errors after each pass, calibration, uncertainty of each image."""
 
-import csv
 import os
 from collections import OrderedDict
 from typing import Any, Dict, List, Optional, Sequence
@@ -18,20 +17,20 @@ AVERAGES = ('probs', 'scores')
 
 def assemble(folder: str, repeats: int) -> Dict[str, Any]:
     """The result of all blocks in a folder; writes images.npz and images.csv beside them."""
-    about = store.read_json(os.path.join(folder, places.CONFIG))
-    blocks = sampling.blocks_of(about)
+    config = store.read_json(os.path.join(folder, places.CONFIG))
+    blocks = sampling.blocks_of(config)
     plain = _gather(folder, sampling.STANDARD, blocks)
     labels = plain['labels']
-    result = OrderedDict([('config', about), ('standard', metrics.summary(plain['probs'], labels))])
+    result = OrderedDict([('config', config), ('standard', metrics.summary(plain['probs'], labels))])
     stored = OrderedDict([('labels', labels), ('standard_probs', plain['probs'])])
-    if about['mc_net']:
-        repetitions = [_gather(folder, repetition, blocks, about['T']) for repetition in range(1, repeats + 1)]
+    if config['mc_net']:
+        repetitions = [_gather(folder, repetition, blocks, config['T']) for repetition in range(1, repeats + 1)]
         result['mc'] = OrderedDict((average, _repetitions(repetitions, average, plain)) for average in AVERAGES)
         stored.update(per_image(repetitions))
         result['uncertainty'] = OrderedDict((name, float(stored[name][0].mean())) for name in UNCERTAINTY)
         result['uncertainty_standard_error'] = _mean_errors(stored)
-        if 'adaptive' in about:
-            result['adaptive'] = _adaptive(repetitions, labels, about)
+        if 'adaptive' in config:
+            result['adaptive'] = _adaptive(repetitions, labels, config)
     npz.write(os.path.join(folder, places.IMAGES), stored)
     source = store.read_json(os.path.join(folder, places.SOURCE)) or {}
     _write_csv(os.path.join(folder, places.IMAGES_CSV), stored, source.get('files'))
@@ -59,8 +58,8 @@ def joined(parts: Sequence[Arrays], T: Optional[int] = None) -> Arrays:
 
 def repetition(folder: str, number: int) -> Arrays:
     """The arrays of one repetition of a stored evaluation, 0 for Standard."""
-    about = store.read_json(os.path.join(folder, places.CONFIG))
-    return _gather(folder, number, sampling.blocks_of(about), about['T'] if number else None)
+    config = store.read_json(os.path.join(folder, places.CONFIG))
+    return _gather(folder, number, sampling.blocks_of(config), config['T'] if number else None)
 
 
 def spread(sums: Arrays) -> np.ndarray:
@@ -162,10 +161,10 @@ def _mean_errors(stored):
     return errors_of
 
 
-def _adaptive(repetitions, labels, about):
+def _adaptive(repetitions, labels, config):
     """How many passes the images took, or would have taken, what is promised, and what a check found; an entry a
     repetition."""
-    T, taken = about['T'], []
+    T, taken = config['T'], []
     for sums in repetitions:
         passes = sums.get('decided_after', sums['passes'])
         taken.append(OrderedDict([
@@ -175,8 +174,8 @@ def _adaptive(repetitions, labels, about):
             ('images_by_passes', np.bincount(passes, minlength=T + 1)[1:].tolist())]))
         if 'decided' in sums:
             taken[-1]['check'] = _check_adaptive(sums, labels)
-    return OrderedDict([('error', about['adaptive']['error']),
-                        ('guaranteed_agreement', 100.0 * (1 - about['adaptive']['error'])), ('passes', taken)])
+    return OrderedDict([('error', config['adaptive']['error']),
+                        ('guaranteed_agreement', 100.0 * (1 - config['adaptive']['error'])), ('passes', taken)])
 
 
 def _check_adaptive(sums, labels):
@@ -201,11 +200,7 @@ def _write_csv(path, stored, names=None):
                         ('mc_p_se', stored['mc_standard_error'][0][np.arange(len(best)), best])])
         columns.update((name + end, stored[name + end][0]) for name in UNCERTAINTY for end in ('', '_se')
                        if name + end in stored)
-    with files.atomic(path) as temporary, open(temporary, 'w', newline='', encoding='utf-8',
-                                               errors='surrogateescape') as file:
-        writer = csv.writer(file, lineterminator='\n')
-        writer.writerow(list(columns))
-        writer.writerows([_cell(value) for value in row] for row in zip(*columns.values()))
+    files.write_csv(path, list(columns), ([_cell(value) for value in row] for row in zip(*columns.values())))
 
 
 def _cell(value):

@@ -113,12 +113,12 @@ def of_paper(net: str, dataset: Optional[str] = None, weights: Optional[str] = N
 
     prepare: the sets that are missing. say: is told, before that, which weights it will be.
     """
-    found = paper_net(net, dataset, weights, training_seed, options, prepare, say)
-    if crops and not found.entry.data.crop:
+    chosen = paper_net(net, dataset, weights, training_seed, options, prepare, say)
+    if crops and not chosen.entry.data.crop:
         raise UserError('%s sees whole images, so there is nothing to crop; --crops is for dsn_aug' % net)
-    test = found.entry.data.test.split('/')[1]
-    path = data or os.path.join(sets.ensure(test, make=prepare), os.path.basename(found.entry.data.test))
-    return on_images(found, sources.open_images(path, found.transform, classes), limit, standard_only, title)
+    test = chosen.entry.data.test.split('/')[1]
+    path = data or os.path.join(sets.ensure(test, make=prepare), os.path.basename(chosen.entry.data.test))
+    return on_images(chosen, sources.open_images(path, chosen.transform, classes), limit, standard_only, title)
 
 
 def of_arguments(args: argparse.Namespace, **options: Any) -> Target:
@@ -135,8 +135,8 @@ def of_prototxt(path: str, weights: Optional[str], data: Optional[str], shape: O
     for name, value in (('--weights', weights), ('--data', data)):
         if not value:
             raise UserError('%s: needs %s too' % (path, name))
-    found = own_net(path, weights, options, shape, output)
-    return on_images(found, sources.open_images(data, found.transform, classes), limit, standard_only, title)
+    net = own_net(path, weights, options, shape, output)
+    return on_images(net, sources.open_images(data, net.transform, classes), limit, standard_only, title)
 
 
 def on_images(net: Net, source: sources.Source, limit: Optional[int] = None, standard_only: bool = False,
@@ -182,19 +182,19 @@ def _elsewhere(net):
 
 def _check_shape(net, source):
     """Refuses images of another size than the net takes, with the options that help."""
-    wanted, found = net.shape, source.shape
-    if len(wanted) != 3 or all(want in (0, have) for want, have in zip(wanted, found)):
+    wanted, stored = net.shape, source.shape
+    if len(wanted) != 3 or all(want in (0, have) for want, have in zip(wanted, stored)):
         return
     height, width = wanted[1:]
     cures = []
-    if wanted[1:] != found[1:]:
+    if wanted[1:] != stored[1:]:
         cures.append('--resize %d,%d scales them' % (height, width))
-        if height == width and height < min(found[1:]):
+        if height == width and height < min(stored[1:]):
             cures.append('--crop %d takes their centre' % height)
         if net.entry is None:
-            cures.append('--shape %s runs the net on images of that size' % ','.join(map(str, found)))
+            cures.append('--shape %s runs the net on images of that size' % ','.join(map(str, stored)))
     raise UserError('%s has images of %s, the net %s takes %s%s' % (
-        source.path, 'x'.join(map(str, found)), net.name, 'x'.join(map(str, wanted)),
+        source.path, 'x'.join(map(str, stored)), net.name, 'x'.join(map(str, wanted)),
         ': ' + ', '.join(cures) if cures else ''))
 
 

@@ -4,12 +4,11 @@ With matplotlib alone: pycaffe's own drawing needs pydot and graphviz.
 """
 
 import os
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, List, NamedTuple, Tuple
 
-from .. import nets
-from ..engine import TRAIN, caffe_pb2, call, load_net
+from ..engine import caffe_pb2, call, load_net
 from ..errors import UserError
-from . import facts, generate
+from . import facts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,18 +16,6 @@ if TYPE_CHECKING:
 FORMATS = ('.png', '.svg', '.pdf')
 WIDTH, GAP, ROW = 6.0, 0.7, 0.62  # of a box, between columns, from box to box; in inches
 ONCE, RANDOM, DROPOUT = '#dce8f5', '#fdebd3', '#f2a23c'
-
-
-def named(name: Optional[str], path: str) -> None:
-    """Write a picture of the net that `name` means ('cifar10/nin') to a file."""
-    if name is None:
-        raise UserError('which net to draw? for example --net cifar10/nin')
-    entries = [entry for entry in generate.select(name) if '/' in name or entry.dataset == entry.base]
-    if len(entries) > 1:
-        raise UserError('%s is a net of several data sets: name one, for example --net %s/%s'
-                        % (name, entries[0].dataset, name))
-    stage = ', training stage 1' if entries[0].body is nets.dsn else ''
-    save(drawable(entries[0]), '%s on %s%s' % (entries[0].net, entries[0].dataset, stage), path)
 
 
 def save(net: caffe_pb2.NetParameter, title: str, path: str) -> None:
@@ -39,23 +26,6 @@ def save(net: caffe_pb2.NetParameter, title: str, path: str) -> None:
     figure = picture(net, title)
     figure.savefig(path + '.part', format=kind[1:], dpi=110, metadata={'Date': None} if kind == '.svg' else None)
     os.replace(path + '.part', path)
-
-
-def drawable(entry: nets.Net) -> caffe_pb2.NetParameter:
-    """The message to draw: the MC net, with DSN's companions, or the deploy net where nothing samples."""
-    key = entry.net, entry.dataset
-    if entry.body is not nets.dsn:
-        return (nets.mc if entry.where else nets.deploy)(*key, batch=1)
-    net = nets.train_test(*key, companions=True)
-    layers = [layer for layer in net.layer if layer.type not in ('Data', 'Accuracy')]
-    net.ClearField('layer')
-    for blob, shape in (('data', entry.data.shape), ('label', ())):
-        net.layer.add(name=blob, type='Input', top=[blob]).input_param.shape.add(dim=(1,) + shape)
-    net.layer.extend(layers)
-    for layer in net.layer:
-        if layer.type == 'Dropout':
-            layer.phase = TRAIN
-    return net
 
 
 # --- what is in the boxes ---------------------------------------------------------------------
@@ -79,7 +49,7 @@ def boxes(net: caffe_pb2.NetParameter) -> List[Box]:
     for layer in net.layer:
         if layer.top and list(layer.top) == list(layer.bottom):
             box = drawn[box_of[layer.top[0]]]
-            drawn[box_of[layer.top[0]]] = box._replace(text='%s, %s' % (box.text, about(layer)))
+            drawn[box_of[layer.top[0]]] = box._replace(text='%s, %s' % (box.text, what_it_does(layer)))
             continue
         if layer.name == 'label':
             continue
@@ -92,7 +62,7 @@ def boxes(net: caffe_pb2.NetParameter) -> List[Box]:
             box_of[top] = len(drawn)
         bottoms = [box_of[blob] for blob in layer.bottom if blob in box_of]
         is_random = bool(random.intersection(layer.top))
-        drawn.append(Box(name=layer.name, text=about(layer), size=size, weights=weights, bottoms=bottoms,
+        drawn.append(Box(name=layer.name, text=what_it_does(layer), size=size, weights=weights, bottoms=bottoms,
                          random=is_random, dropout=samples))
     return drawn
 
@@ -103,8 +73,8 @@ def _sizes(net):
             {name: sum(blob.data.size for blob in blobs) for name, blobs in loaded.params.items()})
 
 
-def about(layer: caffe_pb2.LayerParameter) -> str:
-    """What a layer does, in a few words."""
+def what_it_does(layer: caffe_pb2.LayerParameter) -> str:
+    """A layer in a few words."""
     if layer.type == 'Convolution':
         conv = layer.convolution_param
         pad = ', pad %d' % conv.pad[0] if conv.pad and conv.pad[0] else ''

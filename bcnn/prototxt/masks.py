@@ -33,12 +33,12 @@ class Masked(NamedTuple):
 
 def dropouts(message: caffe_pb2.NetParameter) -> List[caffe_pb2.LayerParameter]:
     """The dropout layers of an MC net that sample; refuses one that does not drop half."""
-    found = [layer for layer in message.layer if facts.samples_at_test(layer)]
-    for layer in found:
+    drops = [layer for layer in message.layer if facts.samples_at_test(layer)]
+    for layer in drops:
         if layer.dropout_param.dropout_ratio != 0.5:
             raise UserError('layer %r drops a share of %g: only at 0.5 is a mask as likely as its complement'
                             % (layer.name, layer.dropout_param.dropout_ratio))
-    return found
+    return drops
 
 
 # --- what is linear ---------------------------------------------------------------------------------
@@ -108,17 +108,16 @@ def masked(message: caffe_pb2.NetParameter, shapes: Shapes, groups: int = 1) -> 
     last = layers[(chain or [first])[-1].layer.name]
     taken = set(name for layer in message.layer for name in list(layer.top) + [layer.name])
     names = {layer.name: versions.free(layer.name + MASK, taken) for layer in drops}
-    made = Masked(caffe_pb2.NetParameter(name=message.name), first.layer.name,
-                  tuple(names[layer.name] for layer in drops), (last.top[0],), last.top[0], last.name, pool=rows)
-    made.message.layer.extend(reading.input_layer(name, shapes[layers[drop].bottom[0]])
-                              for drop, name in names.items())
+    net = Masked(message=caffe_pb2.NetParameter(name=message.name), drop=first.layer.name,
+                 masks=tuple(names[layer.name] for layer in drops), parts=(last.top[0],), end=last.top[0],
+                 last=last.name, pool=rows)
+    net.message.layer.extend(reading.input_layer(name, shapes[layers[drop].bottom[0]]) for drop, name in names.items())
     for layer in message.layer:
         if groups > 1 and layer.name == last.name:
-            made = _cut(made, layer, shapes, groups, taken)
+            net = _cut(net, layer, shapes, groups, taken)
         else:
-            made.message.layer.add().CopyFrom(
-                _product(layer, names[layer.name]) if layer.name in names else layer)
-    return made
+            net.message.layer.add().CopyFrom(_product(layer, names[layer.name]) if layer.name in names else layer)
+    return net
 
 
 def _behind(steps, first, shapes, groups):
@@ -148,17 +147,17 @@ def _product(drop, mask):
                                     eltwise_param=dict(operation=params.Eltwise.PROD))
 
 
-def _cut(made, layer, shapes, groups, taken):
+def _cut(net, layer, shapes, groups, taken):
     """The Masked net, after adding a layer as the sum of smaller ones, each with some of its input channels."""
     channels = shapes[layer.bottom[0]][1]
     points = tuple(channels * g // groups for g in range(groups + 1))
     slices, parts = ([versions.free('%s_%s%d' % (layer.name, kind, g + 1), taken) for g in range(groups)]
                      for kind in ('channels', 'group'))
-    new = made.message.layer.add(name=slices[0], type='Slice', bottom=layer.bottom, top=slices)
+    new = net.message.layer.add(name=slices[0], type='Slice', bottom=layer.bottom, top=slices)
     new.slice_param.axis = 1
     new.slice_param.slice_point.extend(points[1:-1])
     for g, (bottom, part) in enumerate(zip(slices, parts)):
-        new = made.message.layer.add()
+        new = net.message.layer.add()
         new.CopyFrom(layer)
         new.ClearField('param')  # names of shared weights, which are whole
         new.name, new.bottom[0], new.top[0] = part, bottom, part
@@ -167,5 +166,5 @@ def _cut(made, layer, shapes, groups, taken):
     total = ends.new_layer(layer.name, 'Eltwise', parts[0])
     total.bottom.extend(parts[1:])
     total.top[:] = layer.top
-    made.message.layer.add().CopyFrom(total)
-    return made._replace(parts=tuple(parts), cut=layer.name, points=points)
+    net.message.layer.add().CopyFrom(total)
+    return net._replace(parts=tuple(parts), cut=layer.name, points=points)

@@ -1,5 +1,6 @@
 """Reading any net's prototxt: old formats upgraded, errors with their line; and writing one."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -64,6 +65,11 @@ def to_text(message: Message, header: str = '') -> str:
     """The prototxt of a message, the same bytes on every version of protobuf, after a comment."""
     comment = ''.join('# %s\n' % line if line else '#\n' for line in header.splitlines())
     return comment + text_format.MessageToString(message, float_format='.7g')
+
+
+def digest(message: Message) -> str:
+    """The SHA-256 of a message as text: nets and solvers are told apart by it."""
+    return hashlib.sha256(to_text(message).encode()).hexdigest()
 
 
 # --- upgrading old formats ----------------------------------------------------------------

@@ -110,6 +110,11 @@ def key_of(table: schema.Table, row: Dict[str, Any]) -> Tuple[Any, ...]:
     return tuple(row[name] for name in table.key)
 
 
+def by_key(folder: str, name: str) -> Dict[Tuple[Any, ...], Dict[str, Any]]:
+    """{what it measures: row} of a table."""
+    return OrderedDict((key_of(schema.TABLES[name], row), row) for row in read(folder, name))
+
+
 # --- writing -----------------------------------------------------------------------------------
 
 def text(name: str, rows: Iterable[Dict[str, Any]]) -> str:

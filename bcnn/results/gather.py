@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional
 import numpy as np
 
 from .. import beyond, paper, weights
-from ..data import catalogue, sets
+from ..data import sets
 from ..errors import UserError
 from ..mc import identity, metrics, summary
 from ..system import npz, places, provenance, store
@@ -105,7 +105,7 @@ class Frame(NamedTuple):
 
 
 def _computed_by(folder, config, options):
-    """The provenance columns; the number of iterations is a target, which does not change what a run is."""
+    """The provenance columns; how many iterations it has does not change what a run is."""
     software = store.read_json(os.path.join(folder, places.PROVENANCE)) or {}
     inside = beyond.NAME if os.path.basename(os.path.dirname(folder)) == beyond.NAME else None  # runs/beyond/RUN
     return OrderedDict([
@@ -255,11 +255,11 @@ def _origin(folder, config):
     done, training = (store.read_json(os.path.join(run, name)) for name in (places.DONE, places.CONFIG))
     if done and training and done.get(places.FINAL) == config['weights']:
         return dict(weights='trained', seed=training['seed'], iterations=sum(done['iterations']), config=training)
-    shipped = next((entry for entry in weights.index() if entry.sha256 == config['weights']), None)
+    shipped = weights.of_digest(config['weights'])
     if shipped:
         return dict(weights='trained', seed=shipped.seed, iterations=sum(shipped.iterations), config=shipped._asdict())
-    known = config['weights'] in [file.sha256 for file in catalogue.NIN_WEIGHTS.files]
-    return dict(weights='published' if known else 'unknown', seed=None, iterations=None, config={})
+    return dict(weights='published' if weights.is_published(config['weights']) else 'unknown', seed=None,
+                iterations=None, config={})
 
 
 def _method(config, method, average=None):

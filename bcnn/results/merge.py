@@ -54,9 +54,7 @@ def merge(runs: Iterable[Found], folder: str, options: Options, problems: List[s
 
 def read(folder: str) -> Recorded:
     """{table: {key: row}} of what is recorded of runs and evaluations."""
-    return OrderedDict((name, OrderedDict((csv_tables.key_of(schema.TABLES[name], row), row)
-                                          for row in csv_tables.read(folder, name)))
-                       for name in schema.TABLES if name != 'thumbnails')
+    return OrderedDict((name, csv_tables.by_key(folder, name)) for name in schema.TABLES if name != 'thumbnails')
 
 
 def forget(recorded: Recorded, configs: Container[str]) -> Set[str]:

@@ -86,7 +86,7 @@ def _strings(message):
 
 def _entry(run, config, done, results, data):
     _require_recorded(run, results, data)
-    about = store.read_json(os.path.join(run, places.PROVENANCE)) or {}
+    software = store.read_json(os.path.join(run, places.PROVENANCE)) or {}
     schedule, init = config.get('schedule'), config.get('init')
     name = os.path.basename(places.folder(config['dataset'], config['net'], config['seed'],
                                           schedule=int(schedule.split('/')[1]) if schedule else 1))
@@ -94,13 +94,13 @@ def _entry(run, config, done, results, data):
     return weights.Entry(
         file=name + ('-from-%s' % init[:8] if init else '') + '.caffemodel', dataset=config['dataset'],
         net=config['net'], seed=config['seed'], schedule=schedule, init=init, iterations=list(done['iterations']),
-        sha256=digest, commit=_commit(about), config=store.identity(config),
+        sha256=digest, commit=_commit(software), config=store.identity(config),
         **recorded_evaluation(results, config['dataset'], config['net'], digest))
 
 
-def _commit(about):
-    commit = provenance.short_commit(about)
-    return commit and commit + (' with changes' if about.get('modified') else '')
+def _commit(software):
+    commit = provenance.short_commit(software)
+    return commit and commit + (' with changes' if software.get('modified') else '')
 
 
 def _require_recorded(run, results, data):
@@ -114,8 +114,7 @@ def _require_recorded(run, results, data):
     for found in measured:
         for name, rows in found.rows.items():
             if name not in tables:
-                tables[name] = {csv_tables.key_of(schema.TABLES[name], row): row
-                                for row in csv_tables.read(results, name)}
+                tables[name] = csv_tables.by_key(results, name)
             if any(csv_tables.key_of(schema.TABLES[name], row) not in tables[name] for row in rows):
                 raise UserError('%s: not recorded in %s: python tools/record.py %s' % (
                     found.folder, os.path.relpath(csv_tables.path(results, name)), os.path.relpath(run)))

@@ -8,10 +8,9 @@ from typing import Any, Dict, Iterator
 import numpy as np
 
 from .. import nets, weights
-from ..data import catalogue, sets
+from ..data import sets
 from ..errors import UserError
-from ..inputs import preprocessing, sources
-from ..mc import evaluation, summary
+from ..mc import evaluation, identity, summary
 from ..system import npz, places, store
 from ..training import curve, snapshots
 from .findings import OK, UNKNOWN, WRONG, Finding, difference, judge
@@ -23,13 +22,14 @@ NAMED = ('caffe', 'python', 'numpy', 'protobuf', 'blas', 'threads', 'commit')  #
 
 def _provenance(folder):
     path = os.path.join(folder, places.PROVENANCE)
-    about = store.read_json(path)
-    if about is None:
+    software = store.read_json(path)
+    if software is None:
         return Finding(path, WRONG, 'missing: nothing tells what computed this')
-    missing = [name for name in NAMED if about.get(name) is None]
+    missing = [name for name in NAMED if software.get(name) is None]
     if missing:
         return Finding(path, UNKNOWN, 'does not name %s' % ', '.join(missing))
-    return Finding(path, OK, 'Caffe %(caffe)s, Python %(python)s, numpy %(numpy)s, %(blas)s, commit %(commit)s' % about)
+    return Finding(path, OK, 'Caffe %(caffe)s, Python %(python)s, numpy %(numpy)s, %(blas)s, commit %(commit)s'
+                   % software)
 
 
 def _listed(folder):
@@ -105,7 +105,7 @@ def _curve(folder, config):
 
 # --- studies beyond the paper --------------------------------------------------------------------------
 
-def study_folder(folder, config, data):
+def study_folder(folder: str, config: Dict[str, Any], data: str) -> Iterator[Finding]:
     """Yields the Findings of a study's folder: its weights, and the evaluations that it is made of."""
     yield _provenance(folder)
     yield from _weights(folder, config)
@@ -187,13 +187,13 @@ def _weights(folder, config):
     run = os.path.dirname(os.path.dirname(folder))
     final = os.path.join(run, places.FINAL)
     kept = [os.path.join(path, snapshots.WEIGHTS) for _, _, path in places.stored(run)]
-    if config['weights'] in [file.sha256 for file in catalogue.NIN_WEIGHTS.files]:
+    if weights.is_published(config['weights']):
         yield Finding(folder, OK, 'the published NIN weights')
     elif os.path.exists(final) and store.sha256(final) == config['weights']:
         yield Finding(folder, OK, 'the weights of %s' % final)
     elif config['weights'] in [store.sha256(path) for path in kept if 'study' in config]:
         yield Finding(folder, OK, 'weights that %s kept on the way' % run)
-    elif config['weights'] in [entry.sha256 for entry in weights.index()]:
+    elif weights.of_digest(config['weights']):
         yield Finding(folder, OK, 'weights of weights/')
     else:
         yield Finding(folder, UNKNOWN, 'its weights are not here (SHA-256 %s...)' % config['weights'][:12])
@@ -204,15 +204,11 @@ def _images_here(folder, config, data):
     dataset, _, net = config['net'].partition('/')
     if (dataset, net) not in nets.REGISTRY:
         return Finding(folder, UNKNOWN, 'a net of your own: its images are not known here')
-    entry = nets.find(dataset, net)
-    name = entry.data.test.split('/')[1]
-    if sets.manifest(name, data) is None:
-        return Finding(folder, UNKNOWN, 'the set %s is not here, so the images cannot be compared' % name)
-    source = sources.open_images(os.path.join(data, name, os.path.basename(entry.data.test)),
-                                 preprocessing.of_paper(entry.data))
-    if config['count'] <= source.count and source.scan(config['count'])[1] == config['images']:
-        return Finding(folder, OK, 'the first %d images of %s' % (config['count'], source.path))
-    return Finding(folder, UNKNOWN, 'its images are not the test set of %s' % name)
+    same = identity.is_test_set(config, dataset, net, data)
+    if same is None:
+        return Finding(folder, UNKNOWN, 'the test set of %s is not here, so the images cannot be compared' % dataset)
+    return (Finding(folder, OK, 'the first %d images of the test set of %s' % (config['count'], dataset)) if same
+            else Finding(folder, UNKNOWN, 'its images are not the test set of %s' % dataset))
 
 
 def _derived(folder, result):

@@ -13,12 +13,12 @@ from ..system import npz, places, store
 def rows(folder: str, other: Optional[str] = None) -> List[Dict[str, Any]]:
     """The rows of the table `adaptive` for an evaluation; other: the folder of one with T passes for all images."""
     result, images = _load(folder)
-    about = result['config']
+    config = result['config']
     if 'adaptive' not in result:
         raise UserError('%s: not an adaptive evaluation; make one with tools/mc_eval.py --adaptive or --adaptive-check'
                         % folder)
-    theirs = _other(other, about, images['labels']) if other else None
-    digest = store.identity(about)[:8]
+    theirs = _other(other, config, images['labels']) if other else None
+    digest = store.identity(config)[:8]
     return [_row(result, images, k, theirs, digest) for k in range(len(result['adaptive']['passes']))]
 
 
@@ -29,11 +29,11 @@ def _load(folder):
     return result, npz.read(os.path.join(folder, places.IMAGES), 'run the evaluation again')
 
 
-def _other(folder, about, labels):
+def _other(folder, config, labels):
     """What repetition 1 of the evaluation with T passes for all predicts, for our images."""
     result, images = _load(folder)
     for name in ('weights', 'mc_net', 'T'):
-        if result['config'][name] != about[name]:
+        if result['config'][name] != config[name]:
             raise UserError('%s: evaluated with another %s' % (folder, name))
     n = len(labels)
     if result['config']['mode'] == 'adaptive' or not np.array_equal(images['labels'][:n], labels):
@@ -42,18 +42,18 @@ def _other(folder, about, labels):
 
 
 def _row(result, images, k, theirs, digest):
-    about, found, labels = result['config'], result['adaptive']['passes'][k], images['labels']
+    config, passes, labels = result['config'], result['adaptive']['passes'][k], images['labels']
     ours, full = images['mc_probs'][k].argmax(axis=1), None
     if 'decided' in images:  # checked: all images had T passes
         ours, full = images['decided'][k], ours
     row = OrderedDict([
-        ('net', about['net']), ('T', about['T']), ('error', about['adaptive']['error']), ('n', about['count']),
-        ('mc_seed', about['seed']), ('repetition', k + 1), ('passes', found['mean']),
-        ('percent', found['percent_of_T']), ('median', found['median']), ('percentile_90', found['percentile_90']),
-        ('percentile_99', found['percentile_99']), ('all_T', found['all_T']), ('errors', _different(ours, labels)),
+        ('net', config['net']), ('T', config['T']), ('error', config['adaptive']['error']), ('n', config['count']),
+        ('mc_seed', config['seed']), ('repetition', k + 1), ('passes', passes['mean']),
+        ('percent', passes['percent_of_T']), ('median', passes['median']), ('percentile_90', passes['percentile_90']),
+        ('percentile_99', passes['percentile_99']), ('all_T', passes['all_T']), ('errors', _different(ours, labels)),
         ('different', _different(ours, full)), ('full_errors', _different(full, labels)),
         ('other_errors', _different(theirs, labels)), ('other_different', _different(ours, theirs)),
-        ('noise', _different(full, theirs)), ('config', digest), ('groups', about.get('groups'))])
+        ('noise', _different(full, theirs)), ('config', digest), ('groups', config.get('groups'))])
     return row
 
 

@@ -7,6 +7,7 @@ the distance after a layer that weight averaging gets right is zero on average, 
 """
 
 from collections import OrderedDict
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
@@ -15,36 +16,39 @@ from ..mc import forward
 from . import trained
 
 BATCH = 100  # images of a block
+Loaded = Tuple[engine.CaffeNet, forward.Wiring]
+Layer = Tuple[int, engine.LayerParameter]  # with its place in the net
 
 
-def layers_of(message):
-    """The layers of an MC net from its first dropout on, each with the blob that it writes."""
-    names = [layer.name for layer in message.layer]
+def layers_of(message: engine.NetParameter) -> List[Layer]:
+    """The layers of an MC net from its first dropout on."""
     first = next(k for k, layer in enumerate(message.layer) if layer.type == 'Dropout')
-    return [(names.index(layer.name), layer) for layer in message.layer[first:]]
+    return list(enumerate(message.layer))[first:]
 
 
 class Means:
     """Sums over passes of a blob and of its squares, an image a row."""
 
-    def __init__(self, shape):
+    def __init__(self, shape: Tuple[int, ...]):
         self.sum, self.squares, self.n = np.zeros(shape), np.zeros(shape), 0
 
-    def add(self, values):
+    def add(self, values: np.ndarray) -> None:
+        """Add a pass."""
         values = values.reshape(len(values), -1)
         self.sum += values
         self.squares += np.square(values, dtype=np.float64)
         self.n += 1
 
-    def distance(self, averaged):
+    def distance(self, averaged: np.ndarray) -> np.ndarray:
         """The squared relative distance of each image from its output under weight averaging, without bias."""
         mean = self.sum / self.n
         chance = ((self.squares / self.n - mean ** 2) / (self.n - 1)).sum(axis=1)  # variance of the mean
         return (((mean - averaged) ** 2).sum(axis=1) - chance) / ((mean ** 2).sum(axis=1) - chance)
 
 
-def of_block(standard, sampling, pixels, T, blobs):
-    """{blob: squared relative distance of each image} of a batch; standard, sampling: (net, wiring)."""
+def of_block(standard: Loaded, sampling: Loaded, pixels: np.ndarray, T: int,
+             blobs: Sequence[str]) -> Dict[str, np.ndarray]:
+    """{blob: squared relative distance of each image} of a batch."""
     forward.standard(*standard, pixels)
     averaged = {name: standard[0].blobs[name].data.reshape(len(pixels), -1).astype(np.float64) for name in blobs}
     means = {name: Means(averaged[name].shape) for name in blobs}
@@ -54,7 +58,7 @@ def of_block(standard, sampling, pixels, T, blobs):
     return OrderedDict((name, means[name].distance(averaged[name])) for name in blobs)
 
 
-def measure(subject, settings, folder):
+def measure(subject: trained.Subject, settings: trained.Settings, folder: str) -> trained.Tables:
     """{'approximation': a row a layer}."""
     entry = trained.entry_of(subject)
     source = trained.test_images(subject, settings.data)
@@ -62,13 +66,9 @@ def measure(subject, settings, folder):
     layers = layers_of(messages[1])
     blobs = [layer.top[0] for _, layer in layers]
 
-    def load(message):
-        net = engine.load_net(message, subject.weights)
-        return net, forward.wiring_of(message, net)
-
     def worker():
         engine.use_device(None)
-        loaded = [load(message) for message in messages]
+        loaded = [forward.load(message, subject.weights) for message in messages]
 
         def do(block):
             seeds.use_seed('approximation', settings.seed, block)
@@ -77,12 +77,13 @@ def measure(subject, settings, folder):
         return do
 
     blocks = range(-(-settings.count // BATCH))
-    found = dict(engine.work(worker, blocks, min(settings.jobs, len(blocks))))
-    distances = {name: np.concatenate([found[block][name] for block in blocks]) for name in blobs}
+    distances_of = dict(engine.work(worker, blocks, min(settings.jobs, len(blocks))))
+    distances = {name: np.concatenate([distances_of[block][name] for block in blocks]) for name in blobs}
     return {'approximation': list(rows(layers, distances, subject, settings))}
 
 
-def rows(layers, distances, subject, settings):
+def rows(layers: Sequence[Layer], distances: Dict[str, np.ndarray], subject: trained.Subject,
+         settings: trained.Settings) -> Iterator[Dict[str, Any]]:
     """A row a layer: distance, and how much it grew from the layer that it reads; means over images."""
     for index, layer in layers:
         here = distances[layer.top[0]]
@@ -92,6 +93,3 @@ def rows(layers, distances, subject, settings):
             ('iterations', subject.iterations), ('index', index), ('layer', layer.name), ('type', layer.type),
             ('T', settings.T), ('n', len(here)), ('mc_seed', settings.seed), ('distance', distance[0]),
             ('distance_se', distance[1]), ('growth', growth[0]), ('growth_se', growth[1])])
-
-
-STUDY = trained.Study('approximation', measure)

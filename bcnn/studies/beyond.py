@@ -1,33 +1,33 @@
 """The studies beyond the paper as tools/study.py runs them: one after the other, each in a line or two."""
 
+import argparse
 import math
+from typing import Iterator
 
 from .. import beyond
 from ..data import sets
 from ..errors import UserError
 from . import approximation, off_data, quality, trained
 
-STUDIES = {module.STUDY.name: module.STUDY for module in (approximation, quality, off_data)}
+MEASURES = {'approximation': approximation.measure, 'quality': quality.measure, 'off_data': off_data.measure}
 
 
-def command(args):
+def command(args: argparse.Namespace) -> Iterator[str]:
     """Yields lines for people: what each of the weights gave."""
-    study = STUDIES[args.study]
-    settings = trained.Settings(T=study.about.T if args.T is None else args.T,
-                                count=args.limit, seed=args.seed, jobs=args.jobs, data=args.data)
+    study = beyond.STUDIES[args.study]
+    settings = trained.Settings(T=study.T if args.T is None else args.T, count=args.limit, seed=args.seed,
+                                jobs=args.jobs, data=args.data)
     for name, value in (('--T', settings.T), ('--limit', args.limit)):
         if value is not None and value < 2:
             raise UserError('%s is %d: two or more are needed for a spread' % (name, value))
     subjects = [trained.subject(path, args.iteration) for path in args.weights]  # refused before anything is run
-    for name in study.about.sets:
+    for name in study.sets:
         sets.ensure(name, settings.data, not args.no_prepare)
     for subject in subjects:
         yield '%s, %s, seed %d, %d iterations' % (beyond.title(subject.net), subject.dataset, subject.seed,
                                                   subject.iterations)
-        for table, rows in trained.run(study, subject, settings, args.out).items():
-            for row in rows:
-                if table in LINES:
-                    yield '  ' + LINES[table](row)
+        tables = trained.run(args.study, MEASURES[args.study], subject, settings, args.out)
+        yield from ('  ' + LINES[table](row) for table, rows in tables.items() if table in LINES for row in rows)
 
 
 def _approximation(row):

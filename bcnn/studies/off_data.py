@@ -7,12 +7,14 @@ beside entropy and mutual information of MC dropout, on the same images.
 import base64
 import os
 from collections import OrderedDict
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from .. import beyond, engine, nets, seeds
 from ..inputs import sources
 from ..mc import forward, metrics
+from ..mc.running_sums import Arrays
 from ..system import places
 from . import trained
 
@@ -23,11 +25,12 @@ SHOWN_PASSES = 100
 DRAWS, LEVEL = 1000, 0.95
 # (method, measure), each judged against the one before it
 MEASURES = (('standard', 'entropy'), ('mc', 'entropy'), ('mc', 'mutual_information'))
+Values = Sequence[np.ndarray]  # of each of MEASURES, a value an image
 
 
 # --- images ------------------------------------------------------------------------------------
 
-def rotate(images, angle):
+def rotate(images: np.ndarray, angle: float) -> np.ndarray:
     """Images (n, channels, height, width) of bytes turned counter-clockwise about their centre; what comes in from
     outside is 0. Between pixels the four around are weighted (bilinear)."""
     height, width = images.shape[-2:]
@@ -38,14 +41,14 @@ def rotate(images, angle):
     from_row = np.round(y * np.cos(turn) + x * np.sin(turn) + (height - 1) / 2.0, 9)
     from_column = np.round(x * np.cos(turn) - y * np.sin(turn) + (width - 1) / 2.0, 9)
     top, left = np.floor(from_row).astype(int), np.floor(from_column).astype(int)
-    found = np.zeros(images.shape)
+    turned = np.zeros(images.shape)
     for i in (0, 1):
         for k in (0, 1):
             share = (1 - np.abs(from_row - top - i)) * (1 - np.abs(from_column - left - k))
             inside = (0 <= top + i) & (top + i < height) & (0 <= left + k) & (left + k < width)
             pixels = images[..., np.clip(top + i, 0, height - 1), np.clip(left + k, 0, width - 1)]
-            found += np.where(inside, share, 0) * pixels
-    return np.clip(np.round(found), 0, 255).astype(np.uint8)
+            turned += np.where(inside, share, 0) * pixels
+    return np.clip(np.round(turned), 0, 255).astype(np.uint8)
 
 
 # --- how well they are told apart ----------------------------------------------------------------
@@ -53,11 +56,11 @@ def rotate(images, angle):
 class Ranking:
     """Uncertainties of images of both kinds, sorted once, so that drawing images anew is only counting them."""
 
-    def __init__(self, inside, outside):
+    def __init__(self, inside: np.ndarray, outside: np.ndarray):
         values, place = np.unique(np.concatenate([inside, outside]), return_inverse=True)
         self.size, self.inside, self.outside = len(values), place[:len(inside)], place[len(inside):]
 
-    def auroc(self, inside=None, outside=None):
+    def auroc(self, inside: Optional[np.ndarray] = None, outside: Optional[np.ndarray] = None) -> float:
         """The AUROC, each image counted so many times; once where nothing is said."""
         ours = np.bincount(self.inside, inside, self.size)
         theirs = np.bincount(self.outside, outside, self.size)
@@ -65,7 +68,7 @@ class Ranking:
         return float((theirs * below).sum() / (ours.sum() * theirs.sum()))
 
 
-def counts(paired, inside, outside, rng):
+def counts(paired: bool, inside: int, outside: int, rng: np.random.RandomState) -> Tuple[np.ndarray, np.ndarray]:
     """How often each image is drawn: (of the test set, of the others); paired: the others are the same images."""
     ours = np.bincount(rng.randint(inside, size=inside), minlength=inside).astype(np.float64)
     if paired:  # as often as they are there, once an angle
@@ -73,8 +76,17 @@ def counts(paired, inside, outside, rng):
     return ours, np.bincount(rng.randint(outside, size=outside), minlength=outside).astype(np.float64)
 
 
-def compared(inside, outside, paired):
-    """[(AUROC, gain over the measure before, its interval)] of each of MEASURES; None for the first.
+class Told(NamedTuple):
+    """How well a measure tells the two kinds of images apart."""
+
+    auroc: float
+    gain: Optional[float] = None  # over the measure before it; None for the first
+    low: Optional[float] = None   # of its interval
+    high: Optional[float] = None
+
+
+def compared(inside: Values, outside: Values, paired: bool) -> List[Told]:
+    """How well each of MEASURES tells them apart.
 
     inside, outside: the uncertainties of both kinds of images by each measure. The interval: images drawn anew,
     the same for all measures.
@@ -83,17 +95,14 @@ def compared(inside, outside, paired):
     rng = np.random.RandomState(1)
     drawn = np.array([[ranking.auroc(*some) for ranking in rankings] for some in (
         counts(paired, len(inside[0]), len(outside[0]), rng) for _ in range(DRAWS))])
-    found, before = [], None
-    for k, ranking in enumerate(rankings):
-        auroc, tail = ranking.auroc(), 100 * (1 - LEVEL) / 2
-        limits = np.percentile(drawn[:, k] - drawn[:, k - 1], [tail, 100 - tail]) if k else (None, None)
-        found.append((auroc, None if before is None else auroc - before) + tuple(
-            None if limit is None else float(limit) for limit in limits))
-        before = auroc
-    return found
+    told, tail = [Told(rankings[0].auroc())], 100 * (1 - LEVEL) / 2
+    for k, ranking in enumerate(rankings[1:], 1):
+        low, high = np.percentile(drawn[:, k] - drawn[:, k - 1], [tail, 100 - tail])
+        told.append(Told(ranking.auroc(), ranking.auroc() - told[-1].auroc, float(low), float(high)))
+    return told
 
 
-def uncertainties(arrays, n=None):
+def uncertainties(arrays: Arrays, n: Optional[int] = None) -> Values:
     """The values of MEASURES for the first n images of an evaluation."""
     return [metrics.entropy(arrays['standard_probs'])[:n], arrays['entropy'][0][:n],
             arrays['mutual_information'][0][:n]]
@@ -101,7 +110,7 @@ def uncertainties(arrays, n=None):
 
 # --- the study -----------------------------------------------------------------------------------
 
-def measure(subject, settings, folder):
+def measure(subject: trained.Subject, settings: trained.Settings, folder: str) -> trained.Tables:
     """{'off_data': rows, 'rotation': rows}."""
     own = trained.test_images(subject, settings.data)
 
@@ -109,7 +118,7 @@ def measure(subject, settings, folder):
         return trained.evaluated(subject, source, settings, os.path.join(folder, places.BLOCKS, name))
 
     inside, outside = evaluate('mnist', own), evaluate(OTHER, trained.test_images(subject, settings.data, OTHER))
-    found = list(rows(OTHER, None, uncertainties(inside), uncertainties(outside), False, (None, None)))
+    told = list(rows(OTHER, None, uncertainties(inside), uncertainties(outside), False, (None, None)))
     digits, labels = own.raw(0, min(beyond.ROTATED, settings.count))  # each with all angles
     upright, turned, wrong = uncertainties(inside, len(digits)), [], []
     for angle in beyond.ANGLES:
@@ -118,39 +127,38 @@ def measure(subject, settings, folder):
         turned.append(uncertainties(arrays))
         wrong.append([int((~metrics.correct(probs, labels)).sum())
                       for probs in (arrays['standard_probs'], arrays['mc_probs'][0])])
-        found += rows('rotated', angle, upright, turned[-1], True, wrong[-1])
+        told += rows('rotated', angle, upright, turned[-1], True, wrong[-1])
     together = [np.concatenate(parts) for parts in zip(*turned)]
-    found += rows('rotated', None, upright, together, True, [sum(part) for part in zip(*wrong)])
-    how = dict(iterations=subject.iterations, T=settings.T, mc_seed=settings.seed)
-    return {'off_data': [dict(how, **row) for row in found], 'rotation': engine.call(shown, subject, settings)}
+    told += rows('rotated', None, upright, together, True, [sum(part) for part in zip(*wrong)])
+    studied = dict(iterations=subject.iterations, T=settings.T, mc_seed=settings.seed)
+    return {'off_data': [dict(studied, **row) for row in told], 'rotation': engine.call(shown, subject, settings)}
 
 
-def rows(against, angle, inside, outside, paired, wrong):
+def rows(against: str, angle: Optional[int], inside: Values, outside: Values, paired: bool,
+         wrong: Sequence[Optional[int]]) -> Iterator[Dict[str, Any]]:
     """A row a measure; wrong: images of the other kind that Standard and MC dropout have wrong, where they have a
     class."""
-    for (method, measure_), result, ours, theirs in zip(MEASURES, compared(inside, outside, paired), inside, outside):
-        auroc, gain, low, high = result
+    for (method, measure_), told, ours, theirs in zip(MEASURES, compared(inside, outside, paired), inside, outside):
         yield OrderedDict([
             ('against', against), ('angle', angle), ('method', method), ('measure', measure_), ('n', len(ours)),
-            ('others', len(theirs)), ('errors', wrong[0 if method == 'standard' else 1]), ('auroc', auroc),
-            ('inside', float(ours.mean())), ('outside', float(theirs.mean())), ('gain', gain), ('gain_low', low),
-            ('gain_high', high)])
+            ('others', len(theirs)), ('errors', wrong[0 if method == 'standard' else 1]), ('auroc', told.auroc),
+            ('inside', float(ours.mean())), ('outside', float(theirs.mean())), ('gain', told.gain),
+            ('gain_low', told.low), ('gain_high', told.high)])
 
 
-def shown(subject, settings):
+def shown(subject: trained.Subject, settings: trained.Settings) -> List[Dict[str, Any]]:
     """The rows of one digit at each angle and class: its pixels, and what each pass says."""
     own, entry = trained.test_images(subject, settings.data), trained.entry_of(subject)
     labels = own.truth(own.count)
     image = int(np.flatnonzero(labels == DIGIT)[0])
     digit = own.raw(image, image + 1)[0]
     turned = np.concatenate([rotate(digit, angle) for angle in SHOWN])
-    message = nets.mc(entry.net, entry.base)
     engine.use_device(None)
-    net = engine.load_net(message, subject.weights)
+    net, wiring = forward.load(nets.mc(entry.net, entry.base), subject.weights)
     seeds.use_seed('rotation', settings.seed)
     pixels = sources.Arrays(turned, own.transform).read(0, len(turned))[0]
     passes = [(np.array(probs), np.array(scores))
-              for probs, scores in forward.stream(net, forward.wiring_of(message, net), pixels, SHOWN_PASSES)]
+              for probs, scores in forward.stream(net, wiring, pixels, SHOWN_PASSES)]
     probs, scores = (np.stack(part, axis=-1) for part in zip(*passes))  # angle, class, pass
     likely = sorted(set(probs.mean(axis=-1).argmax(axis=1)))  # the classes that it is taken for at some angle
     return [OrderedDict([
@@ -162,6 +170,3 @@ def shown(subject, settings):
 
 def _list(values):
     return ' '.join('%.3g' % value for value in values)
-
-
-STUDY = trained.Study('off_data', measure)

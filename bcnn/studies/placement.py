@@ -72,14 +72,14 @@ def measure(target: Target, T: int, seed: int, folder: str, jobs: int = 1) -> It
 
 def row(net: str, placement: str, result: Dict[str, Any], folder: str) -> Dict[str, Any]:
     """The row of one variant, from its stored evaluation."""
-    about, mc = result['config'], result['mc']['probs']
+    config, mc = result['config'], result['mc']['probs']
     test = mc['mcnemar']
     return OrderedDict([
-        ('net', net), ('placement', placement), ('T', about['T']), ('n', about['count']),
-        ('mc_seed', about['seed']), ('passes', result['adaptive']['passes'][0]['mean']),
+        ('net', net), ('placement', placement), ('T', config['T']), ('n', config['count']),
+        ('mc_seed', config['seed']), ('passes', result['adaptive']['passes'][0]['mean']),
         ('standard_errors', result['standard']['errors']), ('errors', mc['summary']['errors']),
         ('only_standard_right', test['only_standard_right']), ('only_mc_right', test['only_mc_right']),
-        ('config', store.identity(about)[:8]),
+        ('config', store.identity(config)[:8]),
         ('commit', provenance.short_commit(store.read_json(os.path.join(folder, places.PROVENANCE)) or {}))])
 
 

@@ -9,7 +9,7 @@
 
 import os
 from collections import OrderedDict
-from typing import Callable, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from ..data import sets
 from ..errors import UserError
 from ..inputs import preprocessing, sources
 from ..mc import evaluation, targets
+from ..mc.running_sums import Arrays
 from ..system import files, npz, places, progress, provenance, store
 from ..training import snapshots
+
+Tables = Dict[str, List[Dict[str, Any]]]  # rows by table, without what tools/record.py adds
 
 
 class Subject(NamedTuple):
@@ -31,18 +34,6 @@ class Subject(NamedTuple):
     iterations: int
     weights: str      # the file
     home: str         # the folder below which its studies are stored
-
-
-class Study(NamedTuple):
-    """What is done with a Subject."""
-
-    name: str          # of beyond.STUDIES
-    measure: Callable  # (Subject, Settings, folder) -> {table: rows without what tools/record.py adds}
-
-    @property
-    def about(self):
-        """How it is done where nothing else is asked for."""
-        return beyond.STUDIES[self.name]
 
 
 class Settings(NamedTuple):
@@ -57,7 +48,7 @@ class Settings(NamedTuple):
 
 # --- which weights -----------------------------------------------------------------------------
 
-def subject(path, iteration=None):
+def subject(path: str, iteration: Optional[int] = None) -> Subject:
     """The Subject of a run's folder, at its end or at an iteration whose snapshot it kept; or of a file of weights/."""
     if os.path.isfile(path):
         return _shipped(path, iteration)
@@ -71,11 +62,11 @@ def subject(path, iteration=None):
     if iteration in (None, last):
         if done is None:
             raise UserError('%s: not complete yet: finish the run, or name an --iteration that it has kept' % path)
-        found = os.path.join(path, places.FINAL)
+        file = os.path.join(path, places.FINAL)
     else:
-        found = _snapshot(path, iteration)
+        file = _snapshot(path, iteration)
     return Subject(dataset=config['dataset'], net=config['net'], seed=config['seed'], iterations=iteration or last,
-                   weights=found, home=os.path.abspath(path))
+                   weights=file, home=os.path.abspath(path))
 
 
 def _snapshot(run, iteration):
@@ -90,8 +81,7 @@ def _snapshot(run, iteration):
 
 
 def _shipped(path, iteration):
-    digest = store.sha256(path)
-    entry = next((entry for entry in weights.index() if entry.sha256 == digest), None)
+    entry = weights.of_digest(store.sha256(path))
     if entry is None:
         raise UserError('%s: not one of weights/, so that it is not known what it was trained on' % path)
     if iteration not in (None, sum(entry.iterations)):
@@ -103,11 +93,12 @@ def _shipped(path, iteration):
 
 # --- images ------------------------------------------------------------------------------------
 
-def entry_of(subject_):
+def entry_of(subject_: Subject) -> nets.Net:
+    """Its net."""
     return nets.find(subject_.dataset, subject_.net)
 
 
-def test_images(subject_, data, name=None):
+def test_images(subject_: Subject, data: str, name: Optional[str] = None) -> sources.Source:
     """The test images of the net's own data set, or of another one of the same kind, as the net gets its own."""
     entry = entry_of(subject_)
     place = os.path.join(sets.require(name, data), 'test_lmdb') if name else os.path.join(
@@ -115,34 +106,38 @@ def test_images(subject_, data, name=None):
     return sources.open_images(place, preprocessing.of_paper(entry.data))
 
 
-def evaluated(subject_, source, settings, folder):
+def evaluated(subject_: Subject, source: sources.Source, settings: Settings, folder: str) -> Arrays:
     """The arrays of an MC evaluation of these images, one repetition (see bcnn.mc.summary); stored in `folder`."""
     entry = entry_of(subject_)
     target = targets.Target(
         name='%s/%s' % (entry.dataset, entry.net), standard=nets.deploy(entry.net, entry.base),
         sampling=nets.mc(entry.net, entry.base), weights=subject_.weights, extra_weights=False, source=source,
         count=min(settings.count, source.count))  # there may be fewer of another kind
-    how = evaluation.Settings(T=settings.T, repeats=1, seed=settings.seed, mode='stream')
-    evaluation.run(target, evaluation.prepare(target, how), folder, settings.jobs)
+    once = evaluation.Settings(T=settings.T, repeats=1, seed=settings.seed, mode='stream')
+    evaluation.run(target, evaluation.prepare(target, once), folder, settings.jobs)
     return npz.read(os.path.join(folder, places.IMAGES), 'remove its folder and run again')
 
 
 # --- the result --------------------------------------------------------------------------------
 
-def run(study, subject_, settings, out=None):
-    """{table: rows} of a study, from its folder where it is there already."""
-    for name in study.about.sets:
+def run(study: str, measure: Callable[[Subject, Settings, str], Tables], subject_: Subject, settings: Settings,
+        out: Optional[str] = None) -> Tables:
+    """The Tables of a study (of beyond.STUDIES), from its folder where it is there already.
+
+    measure: makes them; its last argument is the study's folder.
+    """
+    for name in beyond.STUDIES[study].sets:
         sets.require(name, settings.data)
     if not entry_of(subject_).where:
         raise UserError('%s has no dropout: there is nothing to study' % subject_.net)
     settings = settings._replace(count=_count(study, settings, test_images(subject_, settings.data)))
     folder = os.path.join(out or os.path.join(subject_.home, places.STUDIES), '%s%s-%d' % (
-        os.path.basename(subject_.home) + '-' if out else '', study.name, subject_.iterations))
+        os.path.basename(subject_.home) + '-' if out else '', study, subject_.iterations))
     with files.folder(folder):
-        _settle(config(study, subject_, settings), folder)
+        provenance.settle(folder, config_of(study, subject_, settings), 'study', engine.describe())
         result = store.read_json(os.path.join(folder, places.RESULT))
         if result is None:
-            result = OrderedDict(rows=study.measure(subject_, settings, folder))
+            result = OrderedDict(rows=measure(subject_, settings, folder))
             store.write_json(os.path.join(folder, places.RESULT), result)
             progress.say('written: %s' % os.path.join(folder, places.RESULT))
     return result['rows']
@@ -151,32 +146,21 @@ def run(study, subject_, settings, out=None):
 def _count(study, settings, source):
     if settings.count is not None and settings.count > source.count:
         raise UserError('%s has %d images: --limit %d is not possible' % (source.path, source.count, settings.count))
-    return settings.count or min(study.about.images, source.count)
+    return settings.count or min(beyond.STUDIES[study].images, source.count)
 
 
-def config(study, subject_, settings):
+def config_of(study: str, subject_: Subject, settings: Settings) -> Dict[str, Any]:
     """What makes a study what it is."""
     source = test_images(subject_, settings.data)
     return OrderedDict([
-        ('study', study.name), ('net', subject_.net), ('dataset', subject_.dataset), ('seed', subject_.seed),
+        ('study', study), ('net', subject_.net), ('dataset', subject_.dataset), ('seed', subject_.seed),
         ('iterations', [subject_.iterations]), ('weights', store.sha256(subject_.weights)),
         ('images', source.scan(settings.count)[1]), ('T', settings.T), ('mc_seed', settings.seed),
-        ('sets', [sets.checksum(name, 'test', settings.data) for name in study.about.sets]), ('device', 'cpu')])
+        ('sets', [sets.checksum(name, 'test', settings.data) for name in beyond.STUDIES[study].sets]),
+        ('device', 'cpu')])
 
 
-def _settle(mine, folder):
-    """Writes what is studied and by what, or refuses the folder of another study."""
-    path = os.path.join(folder, places.CONFIG)
-    theirs = store.read_json(path)
-    if theirs is None:
-        store.write_json(os.path.join(folder, places.PROVENANCE), provenance.collect(engine.describe()))
-        store.write_json(path, mine)
-    elif store.differences(theirs, mine):
-        raise UserError('%s holds another study (%s): choose another --out' % (
-            folder, '; '.join(store.differences(theirs, mine))))
-
-
-def spread(values):
+def spread(values: Sequence[float]) -> Tuple[float, float]:
     """(mean, its standard error) of a value an image."""
     values = np.asarray(values, np.float64)
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))

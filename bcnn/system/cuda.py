@@ -67,20 +67,20 @@ def is_lack_of_memory(message: str) -> bool:
                                               'CURAND_STATUS_ALLOCATION_FAILED'))
 
 
-def missing(gpu: int, message: str, about: Optional[Dict[str, Any]]) -> str:
+def missing(gpu: int, message: str, driver: Optional[Dict[str, Any]]) -> str:
     """Why GPU number `gpu` cannot be used, in a line: from Caffe's last words and what ask() says."""
     if 'CPU-only' in message:
         return ('GPU %d asked for, but this Caffe is built without GPU support: compute on the CPU, or use the Caffe '
                 "of the Dockerfile's target gpu" % gpu)
-    if about is None:
+    if driver is None:
         return ('GPU %d asked for, but there is no NVIDIA driver here (libcuda.so.1 does not load): install one; a '
                 'container gets it by --gpus all' % gpu)
     if 'driver version is insufficient' in message:
         return ('GPU %d asked for, but the NVIDIA driver here is for CUDA %s, and this Caffe needs %s: update it'
-                % (gpu, about['cuda'], NEEDED))
-    if not 0 <= gpu < len(about['gpus']):
-        return 'GPU %d asked for, but the driver shows %s%s' % (gpu, _how_many(len(about['gpus'])), _visible())
-    return 'GPU %d (%s) cannot be used: %s' % (gpu, about['gpus'][gpu]['name'], message)
+                % (gpu, driver['cuda'], NEEDED))
+    if not 0 <= gpu < len(driver['gpus']):
+        return 'GPU %d asked for, but the driver shows %s%s' % (gpu, _how_many(len(driver['gpus'])), _visible())
+    return 'GPU %d (%s) cannot be used: %s' % (gpu, driver['gpus'][gpu]['name'], message)
 
 
 def _how_many(count):

@@ -5,12 +5,13 @@ leaves the old result or none, never half of one.
 """
 
 import contextlib
+import csv
 import errno
 import glob
 import os
 import shutil
 import tempfile
-from typing import Iterator, Union
+from typing import Any, Iterable, Iterator, Sequence, Union
 
 from ..errors import UserError
 
@@ -43,6 +44,15 @@ def write_text(path: Path, text: str) -> None:
     """Writes a text file, whole or not at all."""
     with atomic(path) as temporary, open(temporary, 'w', encoding='utf-8', newline='\n') as file:
         file.write(text)
+
+
+def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Writes a table, whole or not at all; names of files that are no text stay as they are."""
+    with atomic(path) as temporary, open(temporary, 'w', newline='', encoding='utf-8',
+                                         errors='surrogateescape') as file:
+        writer = csv.writer(file, lineterminator='\n')
+        writer.writerow(head)
+        writer.writerows(rows)
 
 
 def _beside(path, folder):

@@ -46,7 +46,7 @@ def sha256(path: str) -> str:
 
 
 def identity(config: Dict[str, Any]) -> str:
-    """The SHA-256 of what a config says; the number of iterations is a target, which does not change what a run is."""
+    """The SHA-256 of what a config says; how many iterations it has does not change what a run is."""
     said = {name: value for name, value in config.items() if name != 'iterations'}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 

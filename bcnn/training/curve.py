@@ -170,19 +170,13 @@ def row(stage: int, iteration: int, lr: float, losses: Collection[float], errors
 
 def write(path: str, rows: Sequence[Row]) -> None:
     """Writes the curve, whole or not at all."""
-    _write(path, rows, COLUMNS + (ADAPTIVE if any(row.adaptive for row in rows) else ()))
+    columns = COLUMNS + (ADAPTIVE if any(row.adaptive for row in rows) else ())
+    files.write_csv(path, columns, (row[:len(columns)] for row in rows))
 
 
 def write_wrong(path: str, rows: Sequence[WrongRow]) -> None:
     """Writes which images are wrong, whole or not at all."""
-    _write(path, rows, WrongRow._fields)
-
-
-def _write(path, rows, columns):
-    with files.atomic(path) as temporary, open(temporary, 'w', newline='') as file:
-        writer = csv.writer(file, lineterminator='\n')
-        writer.writerow(columns)
-        writer.writerows(row[:len(columns)] for row in rows)
+    files.write_csv(path, WrongRow._fields, rows)
 
 
 def percent(row: Row) -> str:

@@ -14,8 +14,9 @@ BAR, LINE, STATUS = 0.5, 60.0, 5.0  # seconds between two updates of each
 class Display:
     """Follows a run through its stages; `step` is called at each iteration and nearly always does nothing."""
 
-    def __init__(self, run: str, targets: Sequence[int]):
-        self.run, self.targets = run, targets
+    def __init__(self, run: str, lengths: Sequence[int]):
+        """lengths: the iterations of each stage."""
+        self.run, self.lengths = run, lengths
         self.started, self.steps, self.paused = time.monotonic(), 0, 0.0
         self.bar = self._new_bar() if sys.stderr.isatty() else None
         self.next = self.next_status = self.started  # the first step shows that it runs
@@ -25,7 +26,7 @@ class Display:
 
     def _new_bar(self):
         from tqdm import tqdm
-        return tqdm(total=sum(self.targets), desc=os.path.basename(self.run), leave=False, file=sys.stderr,
+        return tqdm(total=sum(self.lengths), desc=os.path.basename(self.run), leave=False, file=sys.stderr,
                     bar_format='{percentage:3.0f}%|{bar}| {desc}')
 
     def _draw(self, text):
@@ -48,7 +49,7 @@ class Display:
             self._draw(text)
         elif now >= self.next_line:
             self.next_line = now + LINE
-            self.say(text)
+            progress.say(text)
         if now >= self.next_status:
             self.next_status = now + STATUS
             self._write(loss, now)
@@ -70,14 +71,6 @@ class Display:
         if self.bar is not None:
             self._draw('%s, measuring the test error: %d%%' % (self._where(), 100 * share))
 
-    def say(self, text: str) -> None:
-        """Prints a line, above the bar if there is one."""
-        if self.bar is not None:
-            self.bar.write(text, file=sys.stdout)
-            sys.stdout.flush()
-        else:
-            progress.say(text)
-
     def end(self, loss: Optional[float]) -> None:
         """The run ends or stops here."""
         if self.bar is not None:
@@ -85,24 +78,24 @@ class Display:
         self._write(loss, time.monotonic())
 
     def _done(self):
-        return sum(self.targets[:self.stage - 1]) + self.iteration
+        return sum(self.lengths[:self.stage - 1]) + self.iteration
 
     def _speed(self, now):
         return self.steps / max(now - self.started - self.paused, 1e-3)
 
     def _where(self):
-        stage = 'stage %d, ' % self.stage if len(self.targets) > 1 else ''
-        return '%siteration %d of %d' % (stage, self.iteration, self.targets[self.stage - 1])
+        stage = 'stage %d, ' % self.stage if len(self.lengths) > 1 else ''
+        return '%siteration %d of %d' % (stage, self.iteration, self.lengths[self.stage - 1])
 
     def _text(self, loss, lr, now):
         speed = self._speed(now)
         return '%s, loss %.4g, lr %.4g, %s, %s left' % (
-            self._where(), loss, lr, rate(speed), durations.clock((sum(self.targets) - self._done()) / speed))
+            self._where(), loss, lr, rate(speed), durations.clock((sum(self.lengths) - self._done()) / speed))
 
     def _write(self, loss, now, measured=None):
         """now: of the clock that no one sets; the file has the time of day, for whoever reads it."""
         store.write_json(os.path.join(self.run, places.STATUS), {
-            'stage': self.stage, 'iteration': self.iteration, 'targets': list(self.targets), 'loss': loss,
+            'stage': self.stage, 'iteration': self.iteration, 'targets': list(self.lengths), 'loss': loss,
             'measuring': measured is not None, 'measured': measured,
             'iterations_a_second': self._speed(now), 'time': time.time()})
 

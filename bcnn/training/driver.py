@@ -4,11 +4,10 @@ The work itself is in bcnn.training.solver_loop, in a child process; here is all
 """
 
 import argparse
-import hashlib
 import os
 import signal
 from collections import OrderedDict
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict
 
 from .. import batches, beyond, engine, seeds
 from ..data import sets
@@ -17,27 +16,11 @@ from ..mc import adaptive
 from ..prototxt import reading
 from ..system import cuda, files, places, progress, provenance, store
 from . import curve, solver_loop, trainees
+from .trainees import Settings, Trainee
 
 
-class Settings(NamedTuple):
-    """How to train."""
-
-    seed: int
-    iterations: Tuple[int, ...]     # of each stage
-    points: str                     # of --eval-points
-    T: int                          # passes of a measurement
-    gpu: Optional[int]              # None for the CPU
-    jobs: int                       # processes that measure
-    snapshot_every: Optional[int]   # iterations; None for about a minute
-    streams: Optional[int] = None   # of bcnn.seeds; None for those that the run began with, the newest for a new one
-    rule: Optional[adaptive.Rule] = None  # of adaptive T in the measurements; None for T passes of every image
-
-
-def check(settings: Settings, trainee: trainees.Trainee) -> None:
+def check(settings: Settings, trainee: Trainee) -> None:
     """Refuses settings that mean nothing."""
-    for name, value in (('--T', settings.T), ('--jobs', settings.jobs), ('--snapshot-every', settings.snapshot_every)):
-        if value is not None and value < 1:
-            raise UserError('%s is %d: it must be 1 or more' % (name, value))
     if settings.seed < 0:
         raise UserError('--seed is %d: it must be 0 or more' % settings.seed)
     for stage in trainee.stages:
@@ -46,7 +29,7 @@ def check(settings: Settings, trainee: trainees.Trainee) -> None:
 
 # --- a run -------------------------------------------------------------------------------------
 
-def run(trainee: trainees.Trainee, settings: Settings, folder: str, wait: bool = False) -> int:
+def run(trainee: Trainee, settings: Settings, folder: str, wait: bool = False) -> int:
     """0 when the run is complete, 130 or 143 when a signal stopped it; goes on with what the folder has.
 
     wait: for another process that trains there, whose work is then gone on with.
@@ -100,15 +83,15 @@ def _reached(folder):
     return 'iteration %d%s' % (stored[-1][1], ' of stage %d' % stored[-1][0] if stored[-1][0] > 1 else '')
 
 
-def config(trainee: trainees.Trainee, settings: Settings) -> Dict[str, Any]:
+def config_of(trainee: Trainee, settings: Settings) -> Dict[str, Any]:
     """What makes a run what it is: equal configs give equal bytes on one kind of CPU."""
     stages = OrderedDict()
     for stage in trainee.stages:
         solver = engine.caffe_pb2.SolverParameter()
         solver.CopyFrom(stage.solver)
-        solver.ClearField('max_iter')  # a target, not a part of it
-        stages[stage.name] = OrderedDict([('solver', _sha256(solver)), ('net', _sha256(stage.net))])
-    record = OrderedDict([
+        solver.ClearField('max_iter')  # how far it goes is no part of it
+        stages[stage.name] = OrderedDict([('solver', reading.digest(solver)), ('net', reading.digest(stage.net))])
+    config = OrderedDict([
         ('net', trainee.net), ('dataset', trainee.dataset), ('seed', settings.seed),
         ('iterations', list(settings.iterations)),
         ('eval_points', settings.points), ('T', settings.T if trainee.sampling else None),
@@ -117,40 +100,32 @@ def config(trainee: trainees.Trainee, settings: Settings) -> Dict[str, Any]:
         ('data', trainee.checksums), ('prototxt', stages)])
     # only where they matter: the configs of all other runs stay as they were
     if settings.streams != 1:
-        record['streams'] = settings.streams
+        config['streams'] = settings.streams
     if trainee.schedule != 1:
-        record['schedule'] = '1/%d' % trainee.schedule
+        config['schedule'] = '1/%d' % trainee.schedule
     if trainee.init:
-        record['init'] = store.sha256(trainee.init)
+        config['init'] = store.sha256(trainee.init)
     if settings.rule and trainee.sampling:
-        record['adaptive'] = settings.rule._asdict()
-    return record
-
-
-def _sha256(message):
-    return hashlib.sha256(reading.to_text(message).encode()).hexdigest()
+        config['adaptive'] = settings.rule._asdict()
+    return config
 
 
 def _settle(trainee, settings, folder):
     """Whether the run is complete; refuses a folder of another run, or one that diverged."""
-    mine, path = config(trainee, settings), os.path.join(folder, places.CONFIG)
-    theirs = store.read_json(path)
-    if theirs is None:
+    mine, path = config_of(trainee, settings), os.path.join(folder, places.CONFIG)
+    if not os.path.exists(path):
         _refuse_foreign(folder)
-        store.write_json(os.path.join(folder, places.PROVENANCE), provenance.collect(engine.describe()))
-        store.write_json(path, mine)
+    theirs = provenance.settle(folder, mine, 'run', engine.describe(), apart_from=('iterations',))
+    if theirs is None:
         return False
-    different = store.differences(dict(theirs, iterations=None), dict(mine, iterations=None))
-    if different:
-        raise UserError('%s holds another run (%s): choose another --out' % (folder, '; '.join(different)))
-    targets = theirs.get('iterations')
-    if not isinstance(targets, list) or [type(n) for n in targets] != [int] * len(mine['iterations']):
+    lengths = theirs.get('iterations')
+    if not isinstance(lengths, list) or [type(n) for n in lengths] != [int] * len(mine['iterations']):
         raise UserError('%s: damaged (iterations): remove its folder to start anew' % path)
     diverged = store.read_json(os.path.join(folder, places.DIVERGED))
     if diverged:
         raise solver_loop.Diverged(solver_loop.divergence(folder, diverged))
     _note_other_software(folder)
-    return _settle_target(theirs, mine, folder)
+    return _settle_iterations(theirs, mine, folder)
 
 
 def _refuse_foreign(folder):
@@ -160,7 +135,7 @@ def _refuse_foreign(folder):
                         % (folder, foreign[0]))
 
 
-def _settle_target(theirs, mine, folder):
+def _settle_iterations(theirs, mine, folder):
     """Whether the run is complete for these iterations; a longer run goes on, a stage that is over stays as it is."""
     old, new = theirs['iterations'], mine['iterations']
     if old == new:
@@ -202,16 +177,11 @@ def _write_prototxts(trainee, settings, folder):
     for number, stage in enumerate(trainee.stages, 1):
         net = trainees.with_data(trainee, stage.net)
         solver = solver_loop.stage_message(trainee, settings, number, folder)
-        _write_text(os.path.join(folder, solver_loop.net_name(trainee, number)), net)
-        _write_text(os.path.join(folder, stage.name + '.prototxt'), solver)
+        files.write_text(os.path.join(folder, solver_loop.net_name(trainee, number)), reading.to_text(net))
+        files.write_text(os.path.join(folder, stage.name + '.prototxt'), reading.to_text(solver))
     for name, message in (('deploy', trainee.standard), ('mc', trainee.sampling)):
         if message is not None:
-            _write_text(os.path.join(folder, name + '.prototxt'), message)
-
-
-def _write_text(path, message):
-    with files.atomic(path) as temporary, open(temporary, 'w') as file:
-        file.write(reading.to_text(message))
+            files.write_text(os.path.join(folder, name + '.prototxt'), reading.to_text(message))
 
 
 def _write_done(settings, folder):

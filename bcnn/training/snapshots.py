@@ -12,9 +12,7 @@ import json
 import os
 from typing import Callable, Iterable, List, NamedTuple, Optional, Tuple
 
-from google.protobuf.message import DecodeError
-
-from ..engine import CaffeSolver, caffe_pb2
+from ..engine import CaffeSolver, caffe_pb2, parse_bytes
 from ..errors import UserError
 from ..system import files, progress
 from ..system.places import SNAPSHOTS, STATE, stored
@@ -57,10 +55,10 @@ def _ask_caffe(run, solver):
         with open(raw + '.caffemodel', 'rb') as file:
             weights = file.read()
         with open(raw + '.solverstate', 'rb') as file:
-            state = _parsed(caffe_pb2.SolverState(), file.read())
+            state = parse_bytes(caffe_pb2.SolverState(), file.read())
         stored = {layer.name: [len(blob.data) for blob in layer.blobs]
-                  for layer in _parsed(caffe_pb2.NetParameter(), weights).layer if layer.blobs}
-    except (OSError, DecodeError) as error:
+                  for layer in parse_bytes(caffe_pb2.NetParameter(), weights).layer if layer.blobs}
+    except (OSError, ValueError) as error:
         raise UserError('%s: Caffe could not write a snapshot (%s): is the disk full?' % (raw, error))
     finally:
         files.remove(raw + '.caffemodel')
@@ -70,11 +68,6 @@ def _ask_caffe(run, solver):
         raise UserError('%s: Caffe could not write a whole snapshot: is the disk full?' % raw)
     state.ClearField('learned_net')  # a path, which would tie the snapshot to this place
     return weights, state.SerializeToString()
-
-
-def _parsed(message, data):
-    message.ParseFromString(data)
-    return message
 
 
 def _sha256(data):

@@ -20,19 +20,16 @@ import signal
 import time
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import Any, Dict, Optional
 
 import numpy as np
 
 from .. import engine, seeds, solvers
 from ..errors import UserError
-from ..system import files, places, store
+from ..system import files, places, progress, store
 from . import curve, snapshots, test_error
 from .display import Display
-from .trainees import Stage, Trainee
-
-if TYPE_CHECKING:
-    from .driver import Settings
+from .trainees import Settings, Stage, Trainee
 
 SNAPSHOT_SECONDS = 60.0   # what kill -9 may cost
 SNAPSHOT_SHARE = 0.01     # of the time that snapshots may take, where one takes long
@@ -47,7 +44,7 @@ class Diverged(UserError):
     exit_code = 1
 
 
-def train(trainee: Trainee, settings: 'Settings', run: str) -> Optional[int]:
+def train(trainee: Trainee, settings: Settings, run: str) -> Optional[int]:
     """The number of the signal that stopped the run, None when it is complete. For a process of its own."""
     return _Loop(trainee, settings, run).go()
 
@@ -106,7 +103,7 @@ class _Loop:
 
     def _train_stage(self, stage, snapshot):
         """A stage from a snapshot or from its beginning; ends with the file of its weights, or on a signal."""
-        target = self.settings.iterations[stage - 1]
+        last = self.settings.iterations[stage - 1]
         length = segment_length(self.trainee, stage)
         self.losses = deque(snapshot.losses if snapshot else (), maxlen=curve.LOSSES)
         self.saved, self.saved_at, self.cost = snapshot.iteration if snapshot else 0, time.monotonic(), 0.0
@@ -114,10 +111,10 @@ class _Loop:
             done = snapshot.iteration if snapshot else 0
             self.watch.at(stage, done)
             solver = self._solver(stage, snapshot, length)
-            self._steps(solver, stage, min(target, (done // length + 1) * length if length else target))
+            self._steps(solver, stage, min(last, (done // length + 1) * length if length else last))
             if self.signal:
                 return
-            if solver.iter == target:
+            if solver.iter == last:
                 break
             snapshot = self._snapshot(solver, stage)
             del solver  # before the next is made: two would need twice the memory
@@ -217,7 +214,7 @@ class _Loop:
         self.wrong += curve.wrong_rows(stage, iteration, wrong, images)
         curve.write_wrong(self.wrong_path, self.wrong)  # before the curve: a point that is there is complete
         curve.write(self.path, self.rows)
-        self.watch.say('%siteration %d: %s, train loss %s' % (
+        progress.say('%siteration %d: %s, train loss %s' % (
             'stage %d, ' % stage if len(self.trainee.stages) > 1 else '', iteration, curve.percent(self.rows[-1]),
             self.rows[-1].train_loss))
 
@@ -280,7 +277,7 @@ def segment_length(trainee: Trainee, stage: int) -> int:
     return cycle(trainee, stage) if transform.mirror or transform.crop_size else 0
 
 
-def stage_message(trainee: Trainee, settings: 'Settings', stage: int, run: str) -> engine.SolverParameter:
+def stage_message(trainee: Trainee, settings: Settings, stage: int, run: str) -> engine.SolverParameter:
     """The SolverParameter that is run in a stage: the paper's, with our paths; testing and snapshots are ours."""
     message = engine.caffe_pb2.SolverParameter()
     message.CopyFrom(trainee.stages[stage - 1].solver)

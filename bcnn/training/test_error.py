@@ -6,33 +6,26 @@ training, and the numbers do not depend on how many processes share the work.
 """
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple
+from typing import Callable, Dict, Optional, Tuple
 
 import numpy as np
 
 from .. import batches, engine, seeds
 from ..mc import adaptive, forward, metrics, running_sums
-from .trainees import Trainee
-
-if TYPE_CHECKING:
-    from .driver import Settings
+from .trainees import Settings, Trainee
 
 
 class Tester:
     """Finds which test images the net in training has wrong."""
 
-    def __init__(self, trainee: Trainee, settings: 'Settings'):
+    def __init__(self, trainee: Trainee, settings: Settings):
         self.trainee, self.settings = trainee, settings
         self.rule = settings.rule if trainee.sampling is not None else None
-        self.nets = [self._load(message) for message in (trainee.standard, trainee.sampling) if message is not None]
+        self.nets = [forward.load(message) for message in (trainee.standard, trainee.sampling) if message is not None]
         self.batch = min(min(batches.fitting(batches.need_of(net)) for net, _ in self.nets), self.trainee.count)
         if self.rule:
             self.batch = min(self.batch, adaptive.LARGEST)
         self.block = self.batch * (adaptive.BLOCK if self.rule else 1)
-
-    def _load(self, message):
-        net = engine.load_net(message)
-        return net, forward.wiring_of(message, net)
 
     def share(self, training: engine.CaffeNet) -> None:
         """Takes the weights of a training net: the same memory, so that later steps are seen too."""
@@ -65,10 +58,10 @@ class Tester:
         for task, arrays in results:
             done[task] = arrays
             measured(len(done) / float(len(tasks)))
-        found = OrderedDict((name, np.concatenate([done[kind, block][name] for block in blocks]))
+        wrong = OrderedDict((name, np.concatenate([done[kind, block][name] for block in blocks]))
                             for kind in range(len(kinds)) for name in done[kind, 0])
-        passes = found.pop('passes', None)
-        return found, None if passes is None else passes.mean()
+        passes = wrong.pop('passes', None)
+        return wrong, None if passes is None else passes.mean()
 
     # --- a block of images: {name: of each image}
 

@@ -1,4 +1,4 @@
-"""What to train, from what a user types: the nets, solvers and data of a run."""
+"""What to train, from what a user types: the nets, solvers and data of a run; and how."""
 
 import os
 from collections import OrderedDict
@@ -8,6 +8,7 @@ from .. import engine, nets, paper, solvers
 from ..data import records, sets
 from ..errors import UserError
 from ..inputs import preprocessing, sources
+from ..mc import adaptive
 
 
 class Stage(NamedTuple):
@@ -34,6 +35,20 @@ class Trainee(NamedTuple):
     checksums: Dict[str, str]                # of the data, by split
     schedule: int                            # K for 1/K of the paper's schedule, in proportion
     init: Optional[str]                      # a caffemodel to start from
+
+
+class Settings(NamedTuple):
+    """How to train."""
+
+    seed: int
+    iterations: Tuple[int, ...]     # of each stage
+    points: str                     # of --eval-points
+    T: int                          # passes of a measurement
+    gpu: Optional[int]              # None for the CPU
+    jobs: int                       # processes that measure
+    snapshot_every: Optional[int]   # iterations; None for about a minute
+    streams: Optional[int] = None   # of bcnn.seeds; None for those that the run began with, the newest for a new one
+    rule: Optional[adaptive.Rule] = None  # of adaptive T in the measurements; None for T passes of every image
 
 
 def of_paper(net: str, dataset: Optional[str] = None, fraction: Optional[int] = None, data: str = sets.DATA,
@@ -99,8 +114,8 @@ def schedule(text: Optional[str]) -> int:
     """The K of `--schedule 1/K`; 1, the paper's own schedule, for None."""
     if text is None:
         return 1
-    one, _, divisor = text.partition('/')
-    if one != '1' or not divisor.isdigit() or not 0 < int(divisor) < 1 << 31:
+    share, _, divisor = text.partition('/')
+    if share != '1' or not divisor.isdigit() or not 0 < int(divisor) < 1 << 31:
         raise UserError("--schedule %s: it is 1/K, for the paper's schedule in proportion, like 1/20" % text)
     return int(divisor)
 

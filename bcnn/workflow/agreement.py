@@ -17,11 +17,12 @@ from collections import OrderedDict
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import UserError
+from ..mc.summary import wrong_after
 from ..results import csv_tables, writing
-from ..system import places, store
+from ..system import places, provenance, store
 from ..training import curve
-from . import cost, plan
-from .jobs import Job
+from . import plan
+from .jobs import Evaluate, Job
 
 COVERED = 0.99   # of the runs with other kernels are in the interval
 ROUNDING = 0.0005  # of the images: how many the rounding of other kernels moves, the weights and masks being the same
@@ -73,37 +74,39 @@ def command(args: argparse.Namespace) -> int:
     if not jobs:
         raise UserError('no job of profile %s is done: tools/run_all.sh --profile %s' % (args.profile, args.profile))
     known = records(folder)
-    found = [compare(job, known) for job in jobs]
-    for job, finding in zip(jobs, found):
+    findings = [compare(job, known) for job in jobs]
+    for job, finding in zip(jobs, findings):
         print('%s: %s' % (job.name, finding.text))
-    print(summary(found))
-    return 1 if any(finding.verdict == OFF for finding in found) else 0
+    print(summary(findings))
+    return 1 if any(finding.verdict == OFF for finding in findings) else 0
 
 
-def summary(found: Sequence[Finding]) -> str:
+def summary(findings: Sequence[Finding]) -> str:
     """The Findings of all jobs in a line."""
-    count = {verdict: sum(one.verdict == verdict for one in found) for verdict in (SAME, EXPLAINED, OFF, UNKNOWN)}
+    count = {verdict: sum(finding.verdict == verdict for finding in findings)
+             for verdict in (SAME, EXPLAINED, OFF, UNKNOWN)}
     if count[OFF]:
-        return 'AGREEMENT: look at %d of %d results: nothing that is known of explains them' % (count[OFF], len(found))
+        return ('AGREEMENT: look at %d of %d results: nothing that is known of explains them'
+                % (count[OFF], len(findings)))
     parts = [words % count[verdict] for verdict, words in (
         (SAME, '%d the same as recorded'), (EXPLAINED, '%d within what other kernels of the CPU explain'),
         (UNKNOWN, '%d with nothing recorded to compare with')) if count[verdict]]
-    return 'agreement: of %d results %s' % (len(found), ', '.join(parts))
+    return 'agreement: of %d results %s' % (len(findings), ', '.join(parts))
 
 
 # --- what was measured here ----------------------------------------------------------------------
 
 def measured(job: Job) -> Dict[Point, Recorded]:
     """{Point: Recorded} of a finished job."""
-    about = store.read_json(os.path.join(job.folder, places.PROVENANCE)) or {}
+    software = store.read_json(os.path.join(job.folder, places.PROVENANCE)) or {}
     config = store.read_json(os.path.join(job.folder, places.CONFIG)) or {}
 
     def recorded(errors):
-        return Recorded(errors=errors, blas=about.get('blas'), kernel=about.get('blas_kernel'),
+        return Recorded(errors=errors, blas=software.get('blas'), kernel=software.get('blas_kernel'),
                         device=config.get('device'), weights=config.get('weights'), where='here')
 
-    found = _evaluated(job, config) if cost.is_evaluation(job) else _trained(job, config)
-    return OrderedDict((point, recorded(errors)) for point, errors in found)
+    errors_at = _evaluated(job, config) if isinstance(job, Evaluate) else _trained(job, config)
+    return OrderedDict((point, recorded(errors)) for point, errors in errors_at)
 
 
 def _trained(job, config):
@@ -130,52 +133,51 @@ def _evaluated(job, config):
                   kind='evaluation', iteration=sum(done['iterations']) if done else None, n=config['count'],
                   streams=config.get('streams'))
     yield (Point(method='standard', T=0, adaptive=None, repetition=0, **common), result['standard']['errors'])
-    for k, passes in enumerate(result['mc']['probs']['curve'], 1):
-        errors = int(round(passes[-1] * config['count'] / 100.0))
-        yield Point(method='mc', T=config['T'], adaptive=None, repetition=k, **common), errors
+    for k, wrong in enumerate(wrong_after(result, 'probs', config['count']), 1):
+        yield Point(method='mc', T=config['T'], adaptive=None, repetition=k, **common), wrong[-1]
 
 
 # --- what is recorded ------------------------------------------------------------------------------
 
 def records(folder: str = places.RESULTS) -> Dict[Point, List[Recorded]]:
     """{Point: [Recorded]} of reference.csv, curves.csv and evaluations.csv."""
-    found = {}
+    known = {}
+    provenance_of = {row['config']: row for row in csv_tables.read(folder, 'provenance')}
     for name in ('reference', 'curves', 'evaluations'):
-        about = {row['config']: row for row in csv_tables.read(folder, 'provenance')} if name != 'reference' else {}
         for row in csv_tables.read(folder, name):
             if row.get('average') == 'scores' or row.get('init') or row.get('crops') or row.get('mode') == 'antithetic':
                 continue
-            described = about.get(row.get('config'), {})
-            found.setdefault(_point(name, row, described), []).append(_recorded(name, row, described))
-    return found
+            software = provenance_of.get(row.get('config'), {})
+            known.setdefault(_point(name, row, software), []).append(_recorded(name, row, software))
+    return known
 
 
-def _point(name, row, about):
+def _point(name, row, software):
     if name == 'reference':
         return Point(**{field: row[field] for field in Point._fields})
     curves = name == 'curves'
     return Point(dataset=row['dataset'], net=row['net'], seed=row['seed'], schedule=row['schedule'],
                  kind='curve' if curves else 'evaluation', iteration=row['iteration' if curves else 'iterations'],
                  method=row['method'], T=row['T'], adaptive=row.get('adaptive'), repetition=row.get('repetition', 0),
-                 n=row['n'], streams=about.get('streams'))
+                 n=row['n'], streams=software.get('streams'))
 
 
-def _recorded(name, row, about):
-    here = row if name == 'reference' else about
-    return Recorded(errors=row['errors'], blas=here.get('blas'), kernel=here.get('blas_kernel'), device=row['device'],
-                    weights=here.get('weights'), where=name + '.csv')
+def _recorded(name, row, software):
+    told = row if name == 'reference' else software
+    return Recorded(errors=row['errors'], blas=told.get('blas'), kernel=told.get('blas_kernel'), device=row['device'],
+                    weights=told.get('weights'), where=name + '.csv')
 
 
 def record(jobs: Iterable[Job], folder: str = places.RESULTS) -> str:
     """Adds the results of finished jobs to reference.csv, and gives its path."""
     rows = []
     for job in jobs:
-        about = store.read_json(os.path.join(job.folder, places.PROVENANCE)) or {}
-        for point, found in measured(job).items():
+        software = store.read_json(os.path.join(job.folder, places.PROVENANCE)) or {}
+        for point, result in measured(job).items():
             rows.append(OrderedDict(list(point._asdict().items()) + [
-                ('errors', found.errors), ('blas', found.blas), ('blas_kernel', found.kernel),
-                ('device', found.device), ('weights', found.weights), ('caffe', about.get('caffe')),
-                ('commit', (about.get('commit') or '')[:10] or None)]))
+                ('errors', result.errors), ('blas', result.blas), ('blas_kernel', result.kernel),
+                ('device', result.device), ('weights', result.weights), ('caffe', software.get('caffe')),
+                ('commit', provenance.short_commit(software))]))
     if not rows:
         raise UserError('nothing to record: no job of this profile is done')
     return writing.record('reference', rows, folder)
@@ -187,7 +189,7 @@ def spread(known: Dict[Point, List[Recorded]]) -> Tuple[Optional[float], int]:
     """(SPREAD, degrees of freedom) from trainings that are recorded with several kernels; (None, 0) without any."""
     total, freedom = 0.0, 0
     for point in _ends(known):
-        values = list(OrderedDict((one.kernel, one.errors) for one in known[point]).values())
+        values = list(OrderedDict((record.kernel, record.errors) for record in known[point]).values())
         mean = sum(values) / float(len(values))
         if len(values) > 1 and mean:
             total += sum((value - mean) ** 2 for value in values) / mean
@@ -199,7 +201,7 @@ def _ends(known):
     """The last points of the curves that are in reference.csv."""
     last = {}
     for point in known:
-        if point.kind == 'curve' and any(one.where == 'reference.csv' for one in known[point]):
+        if point.kind == 'curve' and any(record.where == 'reference.csv' for record in known[point]):
             run = point._replace(iteration=None)
             if run not in last or last[run].iteration < point.iteration:
                 last[run] = point
@@ -225,9 +227,9 @@ def compare(job: Job, known: Dict[Point, List[Recorded]]) -> Finding:
     shared = [point for point in here if point in known]
     if not shared:
         return Finding(UNKNOWN, 'no such result is recorded')
-    alike = [point for point in shared if any(_alike(one, here[point]) for one in known[point])]
-    if alike and all(any(_alike(one, here[point]) and one.errors == here[point].errors for one in known[point])
-                     for point in alike):
+    alike = [point for point in shared if any(_alike(record, here[point]) for record in known[point])]
+    if alike and all(any(_alike(record, here[point]) and record.errors == here[point].errors
+                         for record in known[point]) for point in alike):
         return Finding(SAME, 'the same as recorded with %s' % _computed_by(here[alike[0]]))
     last = [point for point in shared if point.iteration == shared[-1].iteration]
     judged = [_judge(point, here[point], known) for point in last]
@@ -246,27 +248,28 @@ def _differs(judged, here):
         _computed_by(here), ', '.join(text for _, text in judged)))
 
 
-def _alike(one, other):
+def _alike(first, second):
     """Whether two results were computed alike, so that they should be the same."""
-    return (one.blas, one.kernel, one.device) == (other.blas, other.kernel, other.device) and one.kernel is not None
+    return ((first.blas, first.kernel, first.device) == (second.blas, second.kernel, second.device)
+            and first.kernel is not None)
 
 
-def _computed_by(one):
-    return 'a GPU' if one.device == 'gpu' else one.kernel or 'unknown kernels'
+def _computed_by(result):
+    return 'a GPU' if result.device == 'gpu' else result.kernel or 'unknown kernels'
 
 
 def _judge(point, here, known):
     """(whether other kernels explain it, 'Standard 2.57% (recorded 2.66 with SkylakeX, explained 2.2 to 3.1)')."""
     there = known[point]
-    same_weights = [one for one in there if one.weights is not None and one.weights == here.weights]
+    same_weights = [record for record in there if record.weights is not None and record.weights == here.weights]
     if same_weights:
         reach = (same_weights[0].errors - ROUNDING * point.n, same_weights[0].errors + ROUNDING * point.n)
     else:
-        reach = interval([one.errors for one in there], known)
+        reach = interval([record.errors for record in there], known)
     name = 'Standard' if point.method == 'standard' else 'MC'
     text = '%s %s%% (recorded %s with %s' % (name, _percent(here.errors, point.n),
-                                             ', '.join(_percent(one.errors, point.n) for one in there),
-                                             ', '.join(_computed_by(one) for one in there))
+                                             ', '.join(_percent(record.errors, point.n) for record in there),
+                                             ', '.join(_computed_by(record) for record in there))
     if reach is None:
         return here.errors == there[0].errors, text + ')'
     fits = reach[0] <= here.errors <= reach[1]

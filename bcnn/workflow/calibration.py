@@ -40,10 +40,8 @@ def recorded() -> cost.Speeds:
 def try_here() -> Dict[str, float]:
     """{'training': seconds of a step, 'MC': seconds of a stochastic pass of an image}, of one process."""
     engine.use_device(None)
-    trained = engine.load_net(_in_memory(nets.train_test(NET[1], NET[0])), phase=engine.TRAIN)
-    message = nets.mc(NET[1], NET[0])
-    sampling = engine.load_net(message)
-    wiring = forward.wiring_of(message, sampling)
+    trained = engine.load_net(nets.fed(NET[1], NET[0], IMAGES), phase=engine.TRAIN)  # the data set may not be there yet
+    sampling, wiring = forward.load(nets.mc(NET[1], NET[0]))
     forward.fill(sampling, wiring, np.random.RandomState(1).rand(IMAGES, 1, 28, 28).astype(np.float32))
     sampling.forward()
 
@@ -55,18 +53,6 @@ def try_here() -> Dict[str, float]:
         sampling._forward(wiring.first, len(sampling.layers) - 1)
 
     return {'training': _median(step), 'MC': _median(a_pass) / IMAGES}
-
-
-def _in_memory(message):
-    """The training net with images and labels of its own in the place of a data set, which may not be there yet."""
-    net = engine.caffe_pb2.NetParameter(name=message.name)
-    for name, shape in (('data', (IMAGES, 1, 28, 28)), ('label', (IMAGES,))):
-        layer = net.layer.add(name=name, type='Input', top=[name])
-        layer.input_param.shape.add(dim=shape)
-    for layer in message.layer:
-        if layer.type != 'Data' and not any(rule.phase == engine.TEST for rule in layer.include):
-            net.layer.add().CopyFrom(layer)
-    return net
 
 
 def _median(work):

@@ -6,7 +6,7 @@ Plain Python: the workflow lists its jobs with it, and the report what was not r
 from typing import Any, Dict, Iterable, Optional, Tuple
 
 from .. import beyond, paper
-from .jobs import Job, Train
+from .jobs import Evaluate, Job, Study, Train
 
 Speeds = Dict[Tuple[str, str], float]  # seconds, by part of the benchmark and net: ('training', 'mnist/lenet_all')
 
@@ -42,7 +42,7 @@ def _base(dataset):
 
 
 def seconds(job: Job, known: Speeds) -> Optional[float]:
-    """Of one core, for a plan.Train or plan.Evaluate from its beginning; None where no speed of its net is recorded."""
+    """Of one core, for a job from its beginning; None where no speed of its net is recorded."""
     spent = parts(job, known)
     return spent and spent[0] + spent[1]
 
@@ -58,21 +58,13 @@ def parts(job: Job, known: Speeds) -> Optional[Tuple[float, float]]:
     step, forward, a_pass = [speed(known, job.dataset, job.net) for speed in (of_step, of_forward, of_pass)]
     if step is None:
         return None
-    if is_study(job):
+    if isinstance(job, Study):
         return 0.0, job.passed * (forward + job.T * a_pass)
     images = job.limit or paper.TEST_IMAGES
-    if is_evaluation(job):
+    if isinstance(job, Evaluate):
         return 0.0, images * (forward + job.repeats * job.T * a_pass)
     passes = 0 if job.net == 'lenet_none' else min(job.T, ADAPTIVE) if job.adaptive else job.T
     return sum(job.iterations) * step, points(job) * images * (forward + passes * a_pass)
-
-
-def is_evaluation(job: Job) -> bool:
-    return hasattr(job, 'repeats')
-
-
-def is_study(job: Job) -> bool:
-    return hasattr(job, 'study')
 
 
 def points(job: Train) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional, Sequence
 from .. import paper
 from ..data import sets
 from ..errors import UserError
-from ..system import places
+from ..system import places, store
 from . import beyond_jobs
 from .jobs import Evaluate, Job, Plan, Study, Train
 
@@ -304,10 +304,8 @@ def ready(name: str) -> bool:
 def _read(path):
     """The dictionary in a JSON file; {} where there is none, or a damaged one: its job will say so."""
     try:
-        with open(path) as file:
-            content = json.load(file)
-        return content if isinstance(content, dict) else {}
-    except (OSError, ValueError):
+        return store.read_json(path) or {}
+    except (OSError, UserError):
         return {}
 
 

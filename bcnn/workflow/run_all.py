@@ -15,8 +15,10 @@ from ..errors import UserError
 from ..mc import evaluation
 from ..results import csv_tables
 from ..system import durations, places, processes, store
-from . import agreement, calibration, cost, forecast, plan, steps, watching
-from .jobs import Job, Plan
+from . import agreement, calibration, cost, forecast
+from . import plan as plans
+from . import steps, watching
+from .jobs import Evaluate, Job, Plan, Study, Train
 
 SNAKEFILE = os.path.join(places.ROOT, 'workflow', 'Snakefile')
 FRAME = 0.5  # seconds between two looks at the files of the jobs
@@ -24,64 +26,64 @@ FRAME = 0.5  # seconds between two looks at the files of the jobs
 
 def command(args: argparse.Namespace) -> int:
     """The exit code of what tools/run_all.sh was asked for."""
-    what = plan.load(args.profile, args.only, args.seeds, args.dataset)
+    plan = plans.load(args.profile, args.only, args.seeds, args.dataset)
     if args.list:
         on_gpu = args.gpus not in (None, 'none')
         known = (cost.speeds(csv_tables.read(places.RESULTS, 'bench_gpu')) if on_gpu
                  else calibration.speeds(_cores(args)))
-        print('\n'.join(listing(what, known, 'GPU' if on_gpu else 'CPU core')))
+        print('\n'.join(listing(plan, known, 'GPU' if on_gpu else 'CPU core')))
         return 0
     gpus = _gpus(args)
-    words(what, args, gpus)  # refuses what cannot be, before anything is begun
-    os.makedirs(os.path.join(what.folder, 'logs'), exist_ok=True)
+    words(plan, args, gpus)  # refuses what cannot be, before anything is begun
+    os.makedirs(os.path.join(plan.folder, 'logs'), exist_ok=True)
     if args.dry_run:
-        return subprocess.call(words(what, args, gpus, ['--dry-run']), cwd=what.folder)
-    with places.lock(what.folder, 'in work'):
-        return _run(what, args, gpus)
+        return subprocess.call(words(plan, args, gpus, ['--dry-run']), cwd=plan.folder)
+    with places.lock(plan.folder, 'in work'):
+        return _run(plan, args, gpus)
 
 
-def _run(what, args, gpus):
+def _run(plan, args, gpus):
     began, here = time.time(), not gpus and not args.cluster
-    print('profile %s: %s' % (what.profile, what.about), flush=True)
+    print('profile %s: %s' % (plan.profile, plan.about), flush=True)
     known = calibration.speeds(_cores(args)) if here else calibration.recorded()
-    todo = steps.of_plan(what, known)
-    print('\n'.join(heading(what, todo, known, _cores(args) if here else None)), flush=True)
-    steps.forget(what.folder)
-    code = _watched(what, args, gpus, todo, known)
+    todo = steps.of_plan(plan, known)
+    print('\n'.join(heading(plan, todo, known, _cores(args) if here else None)), flush=True)
+    steps.forget(plan.folder)
+    code = _watched(plan, args, gpus, todo, known)
     if code > 128:  # a signal: whoever sent it does not want more work now
         print('stopped: the same command goes on from here', file=sys.stderr)
         return code
-    failed = failures(what, began) if code else []
+    failed = failures(plan, began) if code else []
     if code:
-        with _snakemake(what, words(what, args, gpus, partial=True)) as child:
+        with _snakemake(plan, words(plan, args, gpus, partial=True)) as child:
             child.wait()
-        code = 0 if failed and all(is_left_out(what, name) for name, _, _ in failed) else 1
-    print('\n'.join(ending(what, failed, code)))
+        code = 0 if failed and all(is_left_out(plan, name) for name, _, _ in failed) else 1
+    print('\n'.join(ending(plan, failed, code)))
     return code
 
 
-def heading(what: Plan, todo: List[steps.Step], known: cost.Speeds, cores: Optional[int]) -> Iterator[str]:
+def heading(plan: Plan, todo: List[steps.Step], known: cost.Speeds, cores: Optional[int]) -> Iterator[str]:
     """What to tell at the beginning: the expected time, where to look. cores: None where not those of this machine."""
     left = {step.name: step.expected for step in todo
-            if steps.look(step, what.folder, known).state != steps.DONE}
+            if steps.look(step, plan.folder, known).state != steps.DONE}
     if cores is None or not known:
-        yield 'how long it takes is not known before: it shows on the way; disk: %s' % what.disk
+        yield 'how long it takes is not known before: it shows on the way; disk: %s' % plan.disk
     elif left:
         yield 'expected: about %s on %d cores with %s kernels, as tried here just now; disk: %s' % (
             durations.rough(forecast.finish(todo, left, cores)), cores, engine.describe()['blas_kernel'] or 'unknown',
-            what.disk)
-    yield "logs: %s, Snakemake's own in snakemake.log" % os.path.relpath(os.path.join(what.folder, 'logs'))
+            plan.disk)
+    yield "logs: %s, Snakemake's own in snakemake.log" % os.path.relpath(os.path.join(plan.folder, 'logs'))
 
 
-def _watched(what, args, gpus, todo, known):
+def _watched(plan, args, gpus, todo, known):
     """The exit code of Snakemake, 128 + the signal where one stopped it; shows what its jobs do meanwhile."""
     display = watching.new(todo, forecast.Forecast(todo, _cores(args)))
 
     def looks():
-        return {step.name: steps.look(step, what.folder, known) for step in todo}
+        return {step.name: steps.look(step, plan.folder, known) for step in todo}
 
     display.update(looks())  # what was done before, however soon this is over
-    with _snakemake(what, words(what, args, gpus), display.stop) as child:
+    with _snakemake(plan, words(plan, args, gpus), display.stop) as child:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(FRAME)
@@ -113,7 +115,7 @@ def _gpus(args):
     return gpus
 
 
-def words(what: Plan, args: argparse.Namespace, gpus: Sequence[int], options: Sequence[str] = (),
+def words(plan: Plan, args: argparse.Namespace, gpus: Sequence[int], options: Sequence[str] = (),
           partial: bool = False) -> List[str]:
     """The words of the call of Snakemake."""
     profile = os.path.abspath(args.profile) if args.profile.endswith('.json') else args.profile
@@ -121,11 +123,11 @@ def words(what: Plan, args: argparse.Namespace, gpus: Sequence[int], options: Se
     for name, value in (('seeds', args.seeds), ('only', args.only), ('dataset', args.dataset), ('gpus', ','.join(gpus)),
                         ('cluster', args.cluster), ('partial', 'yes' if partial else None)):
         config += ['%s=%s' % (name, value)] if value else []
-    made = [sys.executable, '-m', 'snakemake', '--snakefile', SNAKEFILE, '--nolock', '--rerun-incomplete',
+    call = [sys.executable, '-m', 'snakemake', '--snakefile', SNAKEFILE, '--nolock', '--rerun-incomplete',
             '--keep-going', '--nocolor'] + list(options)
-    made += _cluster(args) if args.cluster else ['--cores', str(args.jobs or os.cpu_count()), '--scheduler', 'greedy']
-    made += ['--resources', 'gpu=%d' % len(gpus)] if gpus and not args.cluster else []
-    return made + ['--config'] + config
+    call += _cluster(args) if args.cluster else ['--cores', str(args.jobs or os.cpu_count()), '--scheduler', 'greedy']
+    call += ['--resources', 'gpu=%d' % len(gpus)] if gpus and not args.cluster else []
+    return call + ['--config'] + config
 
 
 def _cluster(args):
@@ -156,9 +158,9 @@ class _Snakemake(subprocess.Popen):
 
 
 @contextlib.contextmanager
-def _snakemake(what, command, stop=lambda: None):
+def _snakemake(plan, command, stop=lambda: None):
     """A _Snakemake that gets the signals of this process, as do all its jobs; stop: called when one comes."""
-    child = _Snakemake(what.folder, command)
+    child = _Snakemake(plan.folder, command)
 
     def forward(number, _frame):
         child.signals.append(number)
@@ -183,18 +185,18 @@ def _own_group(parent):
 
 # --- what there is -----------------------------------------------------------------------------
 
-def listing(what: Plan, known: cost.Speeds, device: str = 'CPU core') -> Iterator[str]:
+def listing(plan: Plan, known: cost.Speeds, device: str = 'CPU core') -> Iterator[str]:
     """A line a job: what it is, how far it is, what it should take. known: of cost.speeds, on that device."""
-    yield 'profile %s: %s (disk: %s)' % (what.profile, what.about, what.disk)
-    rows = [(name, ' '.join(job.experiments), plan.about(job), state(job), durations.rough(cost.seconds(job, known)))
-            for name, job in what.jobs.items()]
+    yield 'profile %s: %s (disk: %s)' % (plan.profile, plan.about, plan.disk)
+    rows = [(name, ' '.join(job.experiments), plans.about(job), state(job), durations.rough(cost.seconds(job, known)))
+            for name, job in plan.jobs.items()]
     heads = ('job', 'for', 'what', 'state', 'one ' + device)
     widths = [max(len(row[k]) for row in rows + [heads]) for k in range(len(heads))]
     for row in [heads] + rows:
         yield '  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-    for text in what.left_out:
+    for text in plan.left_out:
         yield 'left out: %s' % text
-    amounts = [cost.seconds(job, known) for job in what.jobs.values() if not plan.done(job)]
+    amounts = [cost.seconds(job, known) for job in plan.jobs.values() if not plans.done(job)]
     if amounts and None not in amounts:
         yield 'what is not done, from the beginning: %s of one %s%s' % (
             durations.rough(sum(amounts)), device, ', as tried here just now' if device == 'CPU core' else '')
@@ -204,9 +206,9 @@ def listing(what: Plan, known: cost.Speeds, device: str = 'CPU core') -> Iterato
 
 def state(job: Job) -> str:
     """'done', 'resumable at iteration 300', 'resumable at 40%' or 'missing'."""
-    if plan.done(job):
+    if plans.done(job):
         return 'done'
-    if isinstance(job, plan.Train):
+    if isinstance(job, Train):
         stored = places.stored(job.folder)
         holder = places.holder(job.folder)
         if holder:
@@ -216,40 +218,40 @@ def state(job: Job) -> str:
         if not stored:
             return 'missing'
         stage, iteration, _ = stored[-1]
-        return 'resumable at iteration %s%d' % ('%d of stage ' % stage if len(job.iterations) > 1 else '', iteration)
-    if cost.is_study(job):
+        return 'resumable at iteration %d%s' % (iteration, ' of stage %d' % stage if len(job.iterations) > 1 else '')
+    if isinstance(job, Study):
         return 'missing'
     there, needed = evaluation.progress_of(job.folder, job.repeats)
     return 'resumable at %d%%' % (100 * there // needed) if there else 'missing'
 
 
-def failures(what: Plan, began: float) -> List[Tuple[str, str, str]]:
+def failures(plan: Plan, began: float) -> List[Tuple[str, str, str]]:
     """[(name, log, last words)] of what failed since `began`; jobs that only waited for those are not named."""
-    found = []
-    names = ['nets'] + ['data-' + name for name in plan.data_sets(what)] + list(what.jobs) + ['report']
+    failed = []
+    names = ['nets'] + ['data-' + name for name in plans.data_sets(plan)] + list(plan.jobs) + ['report']
     for name in names:
-        log = steps.log_of(what.folder, name)
-        finished = os.path.exists(os.path.join(what.folder, plan.stamp(name)))
+        log = steps.log_of(plan.folder, name)
+        finished = os.path.exists(os.path.join(plan.folder, plans.stamp(name)))
         if not finished and os.path.exists(log) and os.path.getmtime(log) >= began - 1:
-            found.append((name, log, steps.last_words(log) or 'no message'))
-    return found
+            failed.append((name, log, steps.last_words(log) or 'no message'))
+    return failed
 
 
-def is_left_out(what: Plan, name: str) -> bool:
+def is_left_out(plan: Plan, name: str) -> bool:
     """Whether what failed is a set of data that only optional jobs need."""
-    users = [job for job in what.jobs.values() if name in ['data-' + one for one in job.needs]]
+    users = [job for job in plan.jobs.values() if name in ['data-' + needed for needed in job.needs]]
     return bool(users) and all(getattr(job, 'optional', False) for job in users)
 
 
 # --- the end -----------------------------------------------------------------------------------
 
-def ending(what: Plan, failed: Sequence[Tuple[str, str, str]], code: int = 0) -> Iterator[str]:
+def ending(plan: Plan, failed: Sequence[Tuple[str, str, str]], code: int = 0) -> Iterator[str]:
     """What to tell at the end: failures with their logs, the headline numbers, where the report is."""
-    for text in what.left_out:
+    for text in plan.left_out:
         yield 'left out: %s' % text
     for name, log, words_ in failed:
-        if is_left_out(what, name):
-            users = [job for job in what.jobs.values() if name[len('data-'):] in job.needs]
+        if is_left_out(plan, name):
+            users = [job for job in plan.jobs.values() if name[len('data-'):] in job.needs]
             yield 'left out: %s, for which there is no %s here: %s' % (
                 ', '.join(_title(job) for job in users), name[len('data-'):], words_)
             continue
@@ -261,32 +263,32 @@ def ending(what: Plan, failed: Sequence[Tuple[str, str, str]], code: int = 0) ->
         if name == 'data-nin_weights':
             yield '       give the published weights with tools/prepare_data.py nin_weights --from PATH'
     if code and not failed:
-        log = steps.log_of(what.folder, 'snakemake')
+        log = steps.log_of(plan.folder, 'snakemake')
         yield 'FAILED Snakemake: %s' % (steps.last_words(log) or 'no message')
         yield '       log: %s' % os.path.relpath(log)
-    left = [name for name, _, _ in failed if is_left_out(what, name)]
-    waiting = sum(1 for job in what.jobs.values() if not plan.done(job)
+    left = [name for name, _, _ in failed if is_left_out(plan, name)]
+    waiting = sum(1 for job in plan.jobs.values() if not plans.done(job)
                   and not any(name[len('data-'):] in job.needs for name in left)) - sum(
-        1 for name, _, _ in failed if name in what.jobs)
+        1 for name, _, _ in failed if name in plan.jobs)
     if waiting > 0:
         yield '%d more jobs are not done: they wait for what failed; run the same command again' % waiting
-    finished = [job for job in what.jobs.values() if plan.done(job) and not cost.is_study(job)]
+    finished = [job for job in plan.jobs.values() if plans.done(job) and not isinstance(job, Study)]
     known = agreement.records()
-    found = [agreement.compare(job, known) for job in finished]
-    for job, finding in zip(finished, found):
+    findings = [agreement.compare(job, known) for job in finished]
+    for job, finding in zip(finished, findings):
         yield headline(job)
         yield '    %s' % finding.text
-    if found:
-        yield agreement.summary(found)
-    report = os.path.join(what.folder, 'report', 'report.html')
+    if findings:
+        yield agreement.summary(findings)
+    report = os.path.join(plan.folder, 'report', 'report.html')
     if os.path.exists(report):
         yield 'report%s: %s' % (' of what is done' if code else '', report)
 
 
 def headline(job: Job) -> str:
     """The result of a job in one line."""
-    seed = '' if cost.is_evaluation(job) else ', seed %d' % job.seed
-    return '%s%s, %s: %s' % (_title(job), seed, plan.about(job), steps.errors(job))
+    seed = '' if isinstance(job, Evaluate) else ', seed %d' % job.seed
+    return '%s%s, %s: %s' % (_title(job), seed, plans.about(job), steps.errors(job))
 
 
 def _title(job):

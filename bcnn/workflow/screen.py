@@ -34,8 +34,8 @@ class Screen:
     def size(self) -> Tuple[int, int]:
         """(columns, rows) of the terminal now."""
         try:
-            found = os.get_terminal_size(self.out.fileno())
-            return (found.columns or 80), (found.lines or 24)
+            size = os.get_terminal_size(self.out.fileno())
+            return (size.columns or 80), (size.lines or 24)
         except (OSError, ValueError):
             return 80, 24
 
@@ -68,12 +68,12 @@ class Screen:
 def cut(line: Line, width: int) -> List[Tuple[str, str]]:
     """A line of at most so many characters, as pairs."""
     pairs, room = [(line, '')] if isinstance(line, str) else line, max(width, 1)
-    made = []
+    kept = []
     for text, style in pairs:
-        made.append((text[:room], style))
+        kept.append((text[:room], style))
         room -= len(text)
         if room <= 0:
             break
     if room < 0:
-        made[-1] = (made[-1][0][:-1] + '>', made[-1][1])
-    return made
+        kept[-1] = (kept[-1][0][:-1] + '>', kept[-1][1])
+    return kept

@@ -37,12 +37,12 @@ def _row(run):
         rows = curve.read(os.path.join(run, places.CURVE))
     except UserError as error:
         return 'damaged', '', str(error), '', ''
-    holder, targets = places.holder(run), config['iterations']
+    holder, lengths = places.holder(run), config['iterations']
     stage, iteration = _place(run, now if holder else {})
     speed = now.get('iterations_a_second') if holder else None
     errors = '%s at %d' % (curve.percent(rows[-1]), rows[-1].iteration) if rows else ''
-    left = sum(targets[stage - 1:]) - iteration
-    where = '%s%d of %d' % ('stage %d, ' % stage if len(targets) > 1 else '', iteration, targets[stage - 1])
+    left = sum(lengths[stage - 1:]) - iteration
+    where = '%s%d of %d' % ('stage %d, ' % stage if len(lengths) > 1 else '', iteration, lengths[stage - 1])
     return (_state(run, holder, now), where, errors,
             display.rate(speed) if speed else '', durations.clock(left / speed) if speed else '')
 

@@ -14,8 +14,9 @@ from ..errors import UserError
 from ..mc import evaluation
 from ..system import places, store
 from ..training import curve
-from . import cost, plan
-from .jobs import Job, Plan
+from . import cost
+from . import plan as plans
+from .jobs import Evaluate, Job, Plan, Study, Train
 
 WAITING, RUNNING, DONE, FAILED = 'waiting', 'running', 'done', 'failed'
 # Seconds of what is no job: checking nets, fetching and preparing data, drawing.
@@ -46,17 +47,17 @@ class Look(NamedTuple):
 
 # --- what there is to do -----------------------------------------------------------------------
 
-def of_plan(what: Plan, known: cost.Speeds) -> List[Step]:
+def of_plan(plan: Plan, known: cost.Speeds) -> List[Step]:
     """The Steps of a plan, in an order in which each comes after what it waits for. known: of cost.speeds."""
-    found = [_other('nets', 'check the nets')]
-    found += [_other('data-' + name, 'prepare %s' % _data_set(name)) for name in plan.data_sets(what)]
-    seeds = len(set(getattr(job, 'seed', 1) for job in what.jobs.values()))
-    for job in what.jobs.values():
+    todo = [_other('nets', 'check the nets')]
+    todo += [_other('data-' + name, 'prepare %s' % _data_set(name)) for name in plans.data_sets(plan)]
+    seeds = len(set(getattr(job, 'seed', 1) for job in plan.jobs.values()))
+    for job in plan.jobs.values():
         after = ('nets',) + tuple('data-' + name for name in job.needs)
-        after += (job.after,) if getattr(job, 'after', None) in what.jobs else ()
-        found.append(Step(name=job.name, title=_title(job, seeds > 1), job=job, after=after, cores=job.cores,
-                          expected=cost.on_clock(job, known) or 0.0))
-    return found + [_other('report', 'draw the report', tuple(what.jobs))]
+        after += (job.after,) if getattr(job, 'after', None) in plan.jobs else ()
+        todo.append(Step(name=job.name, title=_title(job, seeds > 1), job=job, after=after, cores=job.cores,
+                         expected=cost.on_clock(job, known) or 0.0))
+    return todo + [_other('report', 'draw the report', tuple(plan.jobs))]
 
 
 def _other(name, title, after=()):
@@ -70,8 +71,8 @@ def _data_set(name):
 
 
 def _title(job, with_seed):
-    verb = 'evaluate' if cost.is_evaluation(job) else '%s of' % job.study if cost.is_study(job) else 'train'
-    run = job.run if cost.is_study(job) else job.folder.split(os.sep + places.EVALUATIONS)[0]
+    verb = 'evaluate' if isinstance(job, Evaluate) else '%s of' % job.study if isinstance(job, Study) else 'train'
+    run = job.run if isinstance(job, Study) else job.folder.split(os.sep + places.EVALUATIONS)[0]
     seed = ', ' + run.rpartition('-')[2] if with_seed else ''
     return '%s %s on %s%s' % (verb, beyond.title(job.net), paper.title(job.dataset), seed)
 
@@ -117,7 +118,7 @@ def _report_time(folder):
 
 def _is_held(step):
     """Whether a training runs that another call of run_all.sh began, on a cluster's node."""
-    return isinstance(step.job, plan.Train) and places.holder(step.job.folder) is not None
+    return isinstance(step.job, Train) and places.holder(step.job.folder) is not None
 
 
 def _time(path):
@@ -146,12 +147,12 @@ def last_words(log: str) -> str:
 
 def _share(step, known, now):
     """(share that is done, where it is in words) of a job."""
-    if step.job is None or cost.is_study(step.job):
+    if step.job is None or isinstance(step.job, Study):
         return None, ''
     try:
-        if cost.is_evaluation(step.job):
+        if isinstance(step.job, Evaluate):
             there, needed = evaluation.progress_of(step.job.folder, step.job.repeats)
-            return min(there / float(needed), 0.99), plan.about(step.job)
+            return min(there / float(needed), 0.99), plans.about(step.job)
         return _training(step.job, known, now)
     except (UserError, OSError, KeyError, TypeError, ValueError, IndexError, AttributeError):
         return None, ''  # damaged: the job itself will say so
@@ -202,9 +203,9 @@ def result(step: Step) -> str:
 
 def errors(job: Job) -> str:
     """'Standard 2.57%, MC 1.86%': the errors of a finished job; a study has more to say than fits here."""
-    if cost.is_study(job):
+    if isinstance(job, Study):
         return ''
-    if not cost.is_evaluation(job):
+    if not isinstance(job, Evaluate):
         rows = curve.read(os.path.join(job.folder, places.CURVE))
         return curve.percent(rows[-1]) if rows else 'not measured'
     stored = store.read_json(os.path.join(job.folder, places.RESULT))

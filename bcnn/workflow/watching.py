@@ -101,13 +101,13 @@ class Terminal(Display):
         return line + [('%s left  ' % clock(left), ''), (look.text, 'faint')]
 
     def _waiting(self, step, looks, left):
-        about = '%7s  ' % ('~' + clock(left)) if left else ' ' * 9
+        expected = '%7s  ' % ('~' + clock(left)) if left else ' ' * 9
         for_ = [other.title for other in self.todo if other.name in step.after
                 and looks[other.name].state in (steps.WAITING, steps.RUNNING)]
         text = 'waits for a free core' if not for_ else 'waits for: %s' % for_[-1]
         if len(for_) > 1:
             text += ' and %d more' % (len(for_) - 1)
-        return self._head(step, looks[step.name], 'faint') + [(about, 'faint'), (text, 'faint')]
+        return self._head(step, looks[step.name], 'faint') + [(expected, 'faint'), (text, 'faint')]
 
     def _whole(self, looks, left):
         gone = '%s gone' % clock(time.time() - self.began)

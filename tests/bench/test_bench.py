@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bcnn import engine, nets
-from bcnn.bench import benchmark, comparable, device_rates, growth, mc_ways, pass_work, peers, train_steps
+from bcnn.bench import benchmark, comparable, device_rates, growth, mc_ways, measuring, pass_work, peers, train_steps
 from bcnn.data import sets
 from bcnn.errors import UserError
 from bcnn.results import csv_tables
@@ -16,10 +16,10 @@ from bcnn.system import places
 
 pytestmark = pytest.mark.caffe
 
-RATES = {'wall': benchmark.Rates(sgemm=100e9, memory=10e9), 'cpu': benchmark.Rates(sgemm=200e9, memory=10e9)}
+RATES = {'wall': measuring.Rates(sgemm=100e9, memory=10e9), 'cpu': measuring.Rates(sgemm=200e9, memory=10e9)}
 
 
-def one(way, seconds, T=None, base=False, work=(None, None), subject='s', unit='us', calls=None):
+def one(way, seconds, T=None, base=False, flops=None, size=None, subject='s', unit='us', calls=None):
     """A measurement that takes these seconds, a round each."""
     left = list(seconds)
 
@@ -29,18 +29,19 @@ def one(way, seconds, T=None, base=False, work=(None, None), subject='s', unit='
         value = left.pop(0)
         if isinstance(value, Exception):
             raise value
-        return value if isinstance(value, benchmark.Spent) else benchmark.Spent(value, 1000.0)
-    return benchmark.Measure('part', subject, T, way, run, lambda s: 1e6 * s / 10, unit, base, lambda: work, 'a note')
+        return value if isinstance(value, measuring.Spent) else measuring.Spent(value, 1000.0)
+    return measuring.Measurement(part='part', subject=subject, T=T, way=way, run=run, value=lambda s: 1e6 * s / 10, unit=unit,
+                                 base=base, work=lambda: measuring.Work(flops, size), note='a note')
 
 
 def measured(measures, rounds):
-    return {row.way: row for row in benchmark.measure(measures, rounds, rates=lambda: RATES)}
+    return {row.way: row for row in measuring.measure(measures, rounds, rates=lambda: RATES)}
 
 
 # --- the table's arithmetic -----------------------------------------------------------------------------
 
 def test_medians_ratios_and_shares_of_known_numbers():
-    rows = measured([one('ours', [1, 2, 4], base=True, work=(50e9, 5e9)), one('theirs', [3, 4, 40])], 3)
+    rows = measured([one('ours', [1, 2, 4], base=True, flops=50e9, size=5e9), one('theirs', [3, 4, 40])], 3)
     ours, theirs = rows['ours'], rows['theirs']
     assert (ours.value, ours.low, ours.high, ours.times, ours.rounds) == (2e5, 1e5, 4e5, 1, 3)
     assert ours.sgemm == pytest.approx(0.25) and ours.memory == pytest.approx(0.25)  # 50 G in 2 s, of 100 G a second
@@ -57,22 +58,22 @@ def test_time_at_equal_accuracy_is_time_times_variance():
 
 
 def test_shares_are_of_the_rates_of_the_same_moment():
-    rates = iter([{'wall': benchmark.Rates(rate, 1)} for rate in (100e9, 50e9, 25e9)])  # the machine gets busier
-    rows = benchmark.measure([one('ours', [1, 2, 4], work=(50e9, None))], 3, rates=lambda: next(rates))
+    rates = iter([{'wall': measuring.Rates(rate, 1)} for rate in (100e9, 50e9, 25e9)])  # the machine gets busier
+    rows = measuring.measure([one('ours', [1, 2, 4], flops=50e9)], 3, rates=lambda: next(rates))
     assert rows[0].sgemm == pytest.approx(0.5)  # in each round
 
 
 def test_the_clock_of_the_processor_may_count():
-    measure = one('ours', [benchmark.Spent(9.0, 2.0)], work=(100e9, None))
-    row, = benchmark.measure([measure], 1, rates=lambda: RATES, by='cpu')
+    measure = one('ours', [measuring.Spent(9.0, 2.0)], flops=100e9)
+    row, = measuring.measure([measure], 1, rates=lambda: RATES, by='cpu')
     assert row.value == 2e5 and row.sgemm == pytest.approx(0.25)  # 100 G in 2 s, of 200 G a second
 
 
 def test_what_is_a_rate_takes_longer_when_it_is_less():
     def rate(way, base):
-        return benchmark.Measure('limit', 'sgemm', None, way, lambda: benchmark.Spent(1, 1), lambda s: 50.0 if base else 100.0,
-                                 'GFLOP/s', base)
-    rows = benchmark.measure([rate('ours', True), rate('theirs', False)], 1, rates=lambda: RATES)
+        return measuring.Measurement(part='limit', subject='sgemm', T=None, way=way, run=lambda: measuring.Spent(1, 1),
+                                     value=lambda s: 50.0 if base else 100.0, unit='GFLOP/s', base=base)
+    rows = measuring.measure([rate('ours', True), rate('theirs', False)], 1, rates=lambda: RATES)
     assert [row.times for row in rows] == [1, 0.5]
 
 
@@ -85,7 +86,7 @@ def test_only_the_same_part_subject_and_passes_are_compared():
 def test_rounds_are_interleaved_and_nobody_is_always_first():
     calls = []
     measures = [one(way, [1] * 4, subject='x' if way == 'c' else 's', calls=calls) for way in 'abc']
-    benchmark.measure(measures, 4, rates=lambda: RATES)
+    measuring.measure(measures, 4, rates=lambda: RATES)
     assert calls == list('abc' 'bac' 'abc' 'bac')
 
 
@@ -107,14 +108,14 @@ def test_what_fails_has_no_ratio_and_gives_none():
 
 
 def test_notes_of_a_run_are_shown():
-    measure = one('ours', [benchmark.Spent(2.0, 2.0, '7.5 passes an image')])
+    measure = one('ours', [measuring.Spent(2.0, 2.0, '7.5 passes an image')])
     assert measured([measure], 1)['ours'].note == 'a note, 7.5 passes an image'
 
 
 def test_a_pattern_chooses_rows_and_what_they_are_compared_with():
     measures = [one('ours', [1], T=20, base=True), one('theirs', [1], T=20), one('ours', [1], T=100, base=True)]
     found = benchmark.choose(measures, '*t=20 THEIRS')
-    assert [benchmark.label(row) for row in found] == ['part s T=20 ours', 'part s T=20 theirs']
+    assert [measuring.label(row) for row in found] == ['part s T=20 ours', 'part s T=20 theirs']
     with pytest.raises(UserError, match='nothing is called xyz'):
         benchmark.choose(measures, 'xyz')
 
@@ -122,7 +123,7 @@ def test_a_pattern_chooses_rows_and_what_they_are_compared_with():
 def test_what_is_recorded_is_what_was_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(benchmark, 'machine', lambda gpu: 'a machine')
     measures = [one('ours', [1, 2, 4], T=20, base=True), one('bad', [UserError('why')], T=20)]
-    rows = benchmark.measure(measures, 3, rates=lambda: RATES)
+    rows = measuring.measure(measures, 3, rates=lambda: RATES)
     benchmark.record(rows, str(tmp_path))
     read = csv_tables.read(str(tmp_path), 'bench')
     assert [(row['way'], row['value'], row['low'], row['rounds'], row['note']) for row in read] == [
@@ -132,8 +133,8 @@ def test_what_is_recorded_is_what_was_measured(tmp_path, monkeypatch):
 
 def test_some_rows_are_recorded_in_the_table_of_the_same_machine_only(tmp_path, monkeypatch):
     monkeypatch.setattr(benchmark, 'machine', lambda gpu: 'a machine')
-    first = benchmark.measure([one('ours', [1]), one('theirs', [2])], 1, rates=lambda: RATES)
-    again = benchmark.measure([one('ours', [3])], 1, rates=lambda: RATES)
+    first = measuring.measure([one('ours', [1]), one('theirs', [2])], 1, rates=lambda: RATES)
+    again = measuring.measure([one('ours', [3])], 1, rates=lambda: RATES)
     benchmark.record(first, str(tmp_path))
     benchmark.record(again, str(tmp_path), only='*ours')
     assert {row['way']: row['value'] for row in csv_tables.read(str(tmp_path), 'bench')} == {'ours': 3e5, 'theirs': 2e5}
@@ -146,7 +147,7 @@ def test_some_rows_are_recorded_in_the_table_of_the_same_machine_only(tmp_path, 
 
 def test_what_a_gpu_took_stands_in_a_table_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(benchmark, 'machine', lambda gpu: 'a GPU' if gpu == 1 else 'a machine')
-    rows = benchmark.measure([one('ours', [1])], 1, rates=lambda: RATES)
+    rows = measuring.measure([one('ours', [1])], 1, rates=lambda: RATES)
     benchmark.record(rows, str(tmp_path), gpu=1)
     assert os.listdir(str(tmp_path)) == ['bench_gpu.csv']
     assert [row['machine'] for row in csv_tables.read(str(tmp_path), 'bench_gpu')] == ['a GPU']
@@ -154,7 +155,7 @@ def test_what_a_gpu_took_stands_in_a_table_of_its_own(tmp_path, monkeypatch):
 
 def test_the_rates_of_a_device_are_those_of_the_machine():
     """On the CPU, where numpy has measured the same: within what a busy machine makes of it."""
-    here, numpys = device_rates.rates(None, size=1024, times=20)['wall'], benchmark.rates()['wall']
+    here, numpys = device_rates.rates(None, size=1024, times=20)['wall'], measuring.rates()['wall']
     assert 0.3 < here.sgemm / numpys.sgemm < 3
     assert 0.1 < here.memory / numpys.memory < 10
 
@@ -173,13 +174,13 @@ def test_on_a_gpu_everything_is_on_the_gpu(tmp_path, monkeypatch):
             os.makedirs(command[command.index('--out') + 1])
             with open(os.path.join(command[command.index('--out') + 1], 'solver.prototxt'), 'w') as file:
                 file.write('net: "x"')
-        return benchmark.Spent(len(commands), 1.0)
+        return measuring.Spent(len(commands), 1.0)
 
-    monkeypatch.setattr(benchmark, 'spent', spent)
+    monkeypatch.setattr(measuring, 'spent', spent)
     monkeypatch.setattr(engine, 'use_device', lambda gpu: opened.open('a').write('%s ' % gpu))
     monkeypatch.setattr(engine, 'gpus', lambda: {'gpus': [None, {'memory': 8e9, 'name': 'a GPU'}]})
     monkeypatch.setattr(device_rates, 'rates', lambda gpu, old=device_rates.rates: old(gpu, size=256, times=100))
-    measures = benchmark.all_measures(benchmark.QUICK, peers.Peer(gpu=1), str(tmp_path), gpu=1)
+    measures = benchmark.all_measurements(benchmark.QUICK, peers.Peer(gpu=1), str(tmp_path), gpu=1)
     parts = {one.part for one in measures}
     assert parts == {'limit', 'MC', 'training', 'start-up'}
     for one_ in measures:
@@ -197,7 +198,7 @@ def test_the_time_of_the_processor_says_nothing_of_a_gpu():
 
 
 def test_growth_takes_the_median_time_and_the_most_memory():
-    point = growth.Point('lenet_ip', 'T', 10, 200, 2)
+    point = growth.Point(net='lenet_ip', vary='T', T=10, images=200, jobs=2)
     row = growth.summary(point, [(1.0, 2048), (9.0, 1024), (2.0, 1024)])
     assert (row.seconds, row.low, row.high, row.megabytes, row.rounds) == (2.0, 1.0, 9.0, 2.0, 3)
     for sizes in (growth.FULL, growth.QUICK):
@@ -210,7 +211,7 @@ def test_growth_takes_the_median_time_and_the_most_memory():
 
 
 def test_the_machine_has_rates():
-    for found in benchmark.rates(times=1).values():
+    for found in measuring.rates(times=1).values():
         assert 1e8 < found.sgemm < 1e13 and 1e7 < found.memory < 1e13
 
 
@@ -233,7 +234,7 @@ def test_our_ways_make_all_passes_of_the_same_distribution(case):
 
 def test_the_variance_of_a_way(case):
     """Masks of their own are the measure; antithetic ones have less, as the spread of their means says."""
-    prepared = mc_ways.prepare(case, peers.Peer(), 40)
+    prepared = comparable.Prepared(case, peers.Peer(), 40)
     assert prepared.variance('stream', 40) == prepared.variance(mc_ways.TUNED, 40) == 1
     assert prepared.variance('adaptive', 40) is None and 0.1 < prepared.variance('antithetic', 40) < 1
 
@@ -262,9 +263,9 @@ def test_a_wrong_net_is_not_comparable():
 
 def test_the_work_of_a_pass_by_hand(case):
     conv1, conv2, ip = 20 * 25 * 24 * 24, 50 * 20 * 25 * 8 * 8, 800 * 500 + 500 * 10
-    full = pass_work.plain(case, 3, prefix_once=False)
+    full = pass_work.plain(case.mc_net(), 3, prefix_once=False)
     assert full.flops == 3 * 12 * 2 * (conv1 + conv2 + ip)
-    once = pass_work.plain(case, 3, prefix_once=True)  # the first dropout comes after conv1
+    once = pass_work.plain(case.mc_net(), 3, prefix_once=True)  # the first dropout comes after conv1
     assert once.flops == full.flops - 2 * 12 * 2 * conv1
     # what is saved in bytes: twice the image in and conv1 with its weights and biases; the image as a layer's top, too
     image, conv1_out, weights = 28 * 28, 20 * 24 * 24, 20 * 25 + 20
@@ -275,29 +276,29 @@ def test_the_work_of_passes_in_groups_by_hand(tmp_path):
     """lenet_ip: ip2 behind the dropout once a group of four, and once without it; all before it once."""
     small = mc_ways.case('lenet_ip', 'mnist', 3, str(tmp_path), trained=False)
     before = 20 * 25 * 24 * 24 + 50 * 20 * 25 * 8 * 8 + 800 * 500
-    assert pass_work.in_groups(small, 8, 2).flops == 3 * 2 * (before + (1 + 2) * 500 * 10)
-    assert pass_work.plain(small, 8, True).flops == 3 * 2 * (before + 8 * 500 * 10)
+    assert pass_work.in_groups(small.mc_net(), 8, 2).flops == 3 * 2 * (before + (1 + 2) * 500 * 10)
+    assert pass_work.plain(small.mc_net(), 8, True).flops == 3 * 2 * (before + 8 * 500 * 10)
 
 
 def test_the_work_of_a_training_step_by_hand():
-    task = train_steps.Task('mnist', 'lenet_none', 5, None, None)
+    training = train_steps.Training('mnist', 'lenet_none', 5, None, None)
     conv1, rest = 20 * 25 * 24 * 24, 50 * 20 * 25 * 8 * 8 + 800 * 500 + 500 * 10
-    assert task.work() == (5 * 64 * 2 * (2 * conv1 + 3 * rest), None)
-    assert task.milliseconds(1.0) == 200
+    assert training.work().flops == 5 * 64 * 2 * (2 * conv1 + 3 * rest)
+    assert training.milliseconds(1.0) == 200
 
 
 def test_no_time_at_all_is_no_measurement():
-    rows = measured([one('ours', [benchmark.Spent(-0.1, 1.0)])], 1)
+    rows = measured([one('ours', [measuring.Spent(-0.1, 1.0)])], 1)
     assert rows['ours'].value is None and 'too little to measure' in rows['ours'].note
-    row, = benchmark.measure([one('ours', [benchmark.Spent(-0.1, 1.0)])], 1, rates=lambda: RATES, by='cpu')
+    row, = measuring.measure([one('ours', [measuring.Spent(-0.1, 1.0)])], 1, rates=lambda: RATES, by='cpu')
     assert row.value == 1e5
 
 
 def test_the_start_of_a_process_does_not_count():
-    task = train_steps.Task('mnist', 'lenet_none', 5, None, None)
-    assert benchmark.after_first(lambda n: benchmark.Spent(1.0 + n, 3.0 * n), task.steps) == (5, 15, '')
+    training = train_steps.Training('mnist', 'lenet_none', 5, None, None)
+    assert measuring.after_first(lambda n: measuring.Spent(1.0 + n, 3.0 * n), training.steps) == (5, 15, '')
     cold = iter([9.0, 6.0, 1.0])  # the first start of a round, which reads the files; then 1 + 5 iterations; then 1
-    assert benchmark.after_first(lambda n: benchmark.Spent(next(cold), 1.0), task.steps).wall == 5
+    assert measuring.after_first(lambda n: measuring.Spent(next(cold), 1.0), training.steps).wall == 5
 
 
 # --- the peers ----------------------------------------------------------------------------------------------
@@ -306,9 +307,9 @@ def test_peers_that_are_not_installed_say_so_in_their_rows(tmp_path, monkeypatch
     monkeypatch.setattr(peers, 'folder', lambda: str(tmp_path / 'none'))
     sizes = benchmark.QUICK._replace(images=dict(lenet_ip=2, lenet_all=2, nin=1), training={('mnist', 'lenet_none'): 1})
     with peers.Peer() as peer:
-        measures = [one for one in benchmark.all_measures(sizes, peer, str(tmp_path))
+        measures = [one for one in benchmark.all_measurements(sizes, peer, str(tmp_path))
                     if one.way in mc_ways.PEERS + ('baal',) and one.subject != 'cifar10/nin']
-        rows = benchmark.measure(measures, 1, rates=lambda: RATES)
+        rows = measuring.measure(measures, 1, rates=lambda: RATES)
     assert len(rows) == 1 + 2 * len(mc_ways.PEERS) + 1 + 2  # sgemm, two LeNets, training, start-up
     assert set((row.value, row.note) for row in rows) == {(None, peers.HOW)}
     assert peers.versions(peers.Peer()) == {}
@@ -382,7 +383,7 @@ def test_peers_compute_what_caffe_computes(peer, tmp_path, name, dataset, count)
 def test_a_peer_without_dropout_is_found_out(peer, tmp_path):
     case = mc_ways.case('lenet_all', 'mnist', 12, str(tmp_path), trained=False)
     chain = [layer for layer in mc_ways.layers('lenet_all', 'mnist') if layer['name'] not in ('dropC1', 'dropC2')]
-    peer.load('mnist/lenet_all', mc_ways.arrays_path(case), chain)
+    peer.load('mnist/lenet_all', case.arrays, chain)
     with pytest.raises(UserError, match='not comparable'):
         comparable.check_passes(mc_ways.passes(case, 'stream', 40), mc_ways.their_passes(peer, case, 'PyTorch', 40))
 
@@ -391,27 +392,21 @@ def test_a_peer_without_dropout_is_found_out(peer, tmp_path):
 @pytest.mark.slow
 def test_pytorch_makes_the_same_training_step_as_caffe(peer, tmp_path):
     """The loss after a few steps of both, on the same batch from the same weights; lenet_none has no chance in it."""
-    task = train_steps.Task('mnist', 'lenet_none', 3, peer, str(tmp_path))
-    assert min(task.torch()[:2]) > 0
-    path = mc_ways.arrays_path(mc_ways.case('lenet_none', 'mnist', 64, str(tmp_path), trained=False))
+    training = train_steps.Training('mnist', 'lenet_none', 3, peer, str(tmp_path))
+    assert min(training.torch()[:2]) > 0
+    path = mc_ways.case('lenet_none', 'mnist', 64, str(tmp_path), trained=False).arrays
     expected = pytest.approx(engine.call(caffe_losses, path), rel=2e-3)
     for channels_last in (False, True):
-        answer = peer.ask('train', net=task._known(), steps=3, batch=64, lr=0.01, momentum=0.9, decay=0.0005,
+        answer = peer.ask('train', net=training.title, steps=3, batch=64, lr=0.01, momentum=0.9, decay=0.0005,
                           channels_last=channels_last)
         assert answer['losses'] == expected
 
 
 def caffe_losses(path):
     """The losses of steps 2 to 4 of Caffe's own solver on the images and weights at path, at a constant rate."""
-    net = nets.train_test('lenet_none', 'mnist')
-    layers = [layer for layer in net.layer if layer.type not in ('Data', 'Accuracy')]
-    net.ClearField('layer')
-    for name, shape in (('data', (64, 1, 28, 28)), ('label', (64,))):
-        net.layer.add(name=name, type='Input', top=[name]).input_param.shape.add(dim=shape)
-    net.layer.extend(layers)
     solver = engine.caffe_pb2.SolverParameter(base_lr=0.01, lr_policy='fixed', momentum=0.9, weight_decay=0.0005,
                                               snapshot_prefix=path, solver_mode=engine.caffe_pb2.SolverParameter.CPU)
-    solver.net_param.CopyFrom(net)
+    solver.net_param.CopyFrom(nets.fed('lenet_none', 'mnist', 64))
     loaded = engine.load_solver(solver)
     with np.load(path) as arrays:
         for name, blobs in loaded.net.params.items():

@@ -18,12 +18,7 @@ from conftest import ROOT, one_clear_line
 
 @pytest.fixture(scope='module')
 def place(tmp_path_factory):
-    """A folder `bright` with a deploy net, its weights, and pictures in class folders."""
-    place = tmp_path_factory.mktemp('own') / 'bright'
-    place.mkdir()
-    ownhelp.write_net(place)
-    ownhelp.write_class_folders(place / 'pictures')
-    return place
+    return ownhelp.make_place(tmp_path_factory)
 
 
 @pytest.fixture

@@ -93,7 +93,8 @@ def flip(path, offset=-40):
 def test_changed_weights(place):
     folder, _ = paths(place)
     flip(folder / 'final.caffemodel')
-    assert 'not the weights that done.json names' in wrong(place)['final.caffemodel'] or 'changed' in wrong(place)['final.caffemodel']
+    text = wrong(place)['final.caffemodel']
+    assert 'not the weights that done.json names' in text and 'changed since it was written' in text
 
 
 def test_a_changed_curve(place):

@@ -42,20 +42,26 @@ def byte_datum(pixels, label):
     return Datum(channels=pixels.shape[0], height=pixels.shape[1], width=pixels.shape[2], data=pixels.tobytes(), label=label)
 
 
+def assert_read_as_caffe_does(path, transform, count):
+    """The images and labels of an LMDB are those of Caffe's own data layer with this transform_param."""
+    net = engine.load_net(text_format.Parse(
+        'layer { name: "d" type: "Data" top: "data" top: "label" transform_param { %s } '
+        'data_param { source: "%s" backend: LMDB batch_size: %d } }' % (transform, path, count), engine.caffe_pb2.NetParameter()))
+    net.forward()
+    parameter = text_format.Parse(transform, engine.caffe_pb2.TransformationParameter())
+    images, labels = sources.open_images(path, preprocessing.of_parameter(parameter)).read(0, count)
+    assert np.array_equal(images, net.blobs['data'].data)
+    assert np.array_equal(labels, net.blobs['label'].data)
+
+
 @pytest.mark.parametrize('transform', [
     '', 'scale: 0.00390625', 'mean_value: 10 mean_value: 20 mean_value: 30 scale: 0.5', 'crop_size: 4', 'mean_value: 7 crop_size: 3'])
 def test_an_lmdb_is_read_as_caffes_data_layer_reads_it(tmp_path, transform):
     rng = np.random.RandomState(0)
     pixels = rng.randint(0, 256, (5, 3, 8, 6)).astype(np.uint8)
     path = write_lmdb(tmp_path / 'lmdb', [byte_datum(image, i + 300) for i, image in enumerate(pixels)])
-    net = engine.load_net(text_format.Parse(
-        'layer { name: "d" type: "Data" top: "data" top: "label" transform_param { %s } '
-        'data_param { source: "%s" backend: LMDB batch_size: 5 } }' % (transform, path), engine.caffe_pb2.NetParameter()))
-    net.forward()
-    parameter = text_format.Parse(transform, engine.caffe_pb2.TransformationParameter())
-    found, labels = sources.open_images(path, preprocessing.of_parameter(parameter)).read(0, 5)
-    assert np.array_equal(found, net.blobs['data'].data)
-    assert np.array_equal(labels, net.blobs['label'].data)
+    assert_read_as_caffe_does(path, transform, 5)
+    labels = sources.open_images(path).read(0, 5)[1]
     assert labels.tolist() == [300, 301, 302, 303, 304]
 
 
@@ -66,14 +72,7 @@ def test_a_mean_file_is_subtracted_as_caffe_does(tmp_path):
     mean = rng.rand(3, 8, 8).astype(np.float32) * 100
     blob = engine.caffe_pb2.BlobProto(num=1, channels=3, height=8, width=8, data=mean.ravel())
     (tmp_path / 'mean').write_bytes(blob.SerializeToString())
-    text = 'mean_file: "%s" crop_size: 5 scale: 2' % (tmp_path / 'mean')
-    net = engine.load_net(text_format.Parse(
-        'layer { name: "d" type: "Data" top: "data" transform_param { %s } '
-        'data_param { source: "%s" backend: LMDB batch_size: 2 } }' % (text, path), engine.caffe_pb2.NetParameter()))
-    net.forward()
-    parameter = text_format.Parse(text, engine.caffe_pb2.TransformationParameter())
-    found, _ = sources.open_images(path, preprocessing.of_parameter(parameter)).read(0, 2)
-    assert np.array_equal(found, net.blobs['data'].data)
+    assert_read_as_caffe_does(path, 'mean_file: "%s" crop_size: 5 scale: 2' % (tmp_path / 'mean'), 2)
 
 
 def test_floats_and_encoded_pictures(tmp_path):

@@ -25,11 +25,7 @@ pytestmark = pytest.mark.caffe
 
 @pytest.fixture(scope='module')
 def place(tmp_path_factory):
-    place = tmp_path_factory.mktemp('library') / 'bright'
-    place.mkdir()
-    ownhelp.write_net(place)
-    ownhelp.write_class_folders(place / 'pictures')
-    return place
+    return ownhelp.make_place(tmp_path_factory)
 
 
 @pytest.fixture(scope='module')

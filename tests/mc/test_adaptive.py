@@ -392,8 +392,8 @@ def test_configs(small, tmp_path):
     plain = evaluation.Settings(T=40, repeats=1, seed=1, mode='stream', batch=4, crops=None, gpu=None, streams=1)
     first = ['net', 'standard_net', 'mc_net', 'dropout', 'weights', 'images', 'count', 'T', 'seed', 'mode', 'batch', 'crops',
              'device']
-    assert list(evaluation.config(small, plain)) == first
-    assert list(evaluation.config(small, plain._replace(streams=2))) == first + ['streams']
+    assert list(evaluation.config_of(small, plain)) == first
+    assert list(evaluation.config_of(small, plain._replace(streams=2))) == first + ['streams']
     evaluate(small, tmp_path / 'out')
     stored = json.loads((tmp_path / 'out' / 'config.json').read_text())
     assert stored['adaptive'] == {'error': 0.05, 'minimum': 5} and stored['block'] == 20

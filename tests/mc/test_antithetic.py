@@ -47,7 +47,7 @@ def tiny(tmp_path):
 
 def sample(loaded, T, seed):
     net, wiring = loaded
-    passes = antithetic.stream(net, wiring, IMAGES, T, np.random.RandomState(seed))
+    passes = forward.in_groups(antithetic.groups_of(net, wiring, np.random.RandomState(seed)), IMAGES, T)
     return running_sums.sample(passes, np.zeros(3, int), 2, True, wiring.size)
 
 
@@ -183,7 +183,7 @@ def test_the_mean_is_the_exact_one_and_the_standard_errors_hold(tiny, groups):
 def test_the_variances_are_those_of_many_passes(tiny, groups):
     """What `Moments` says of groups: the variance of a pass, and that of a mean of a group times its passes."""
     net, wiring = antithetic.load(tiny[0], tiny[1], groups)
-    stream = antithetic.stream(net, wiring, IMAGES, 4000, np.random.RandomState(2))
+    stream = forward.in_groups(antithetic.groups_of(net, wiring, np.random.RandomState(2)), IMAGES, 4000)
     passes = np.array([probs.astype(np.float64) for probs, _ in stream])
     moments, rows = running_sums.Moments(), passes.reshape(-1, wiring.size, 3, 2)
     for group in rows:

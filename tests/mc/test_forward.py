@@ -102,7 +102,7 @@ def test_modes_agree_on_the_papers_nets(name):
     """lenet_ip: the same masks, so the same rows up to the rounding of another matrix size. lenet_all: its three
     layers draw in another order, so only the distribution is the same."""
     T, B = 300, 5
-    message, copied = nets.mc(name, 'mnist', batch=B), nets.mc_replicate(name, 'mnist', B=B, T=T)
+    message, copied = nets.mc(name, 'mnist', batch=B), rewriting.replicate(nets.mc(name, 'mnist', batch=B), T)
     engine.set_seed(3)
     net, many = engine.load_net(message), engine.load_net(copied)
     many.share_with(net)

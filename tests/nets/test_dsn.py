@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from fork_dsn import Fork
 
+import trainhelp
 from bcnn import nets, solvers
-from bcnn.engine import caffe_pb2, load_net, load_solver, set_seed
+from bcnn.engine import load_net, load_solver, set_seed
 from bcnn.prototxt import rewriting
 
 pytestmark = pytest.mark.caffe
@@ -24,12 +25,7 @@ def images(seed):
 def stage(k):
     """(solver of stage k with Input layers in the place of the LMDB, its message)."""
     message = solvers.stages('dsn', 'cifar10')['solver_stage%d' % k]
-    net = nets.train_test('dsn', 'cifar10', companions=k == 1)
-    layers = [layer for layer in net.layer if layer.type not in ('Data', 'Accuracy')]
-    net.ClearField('layer')
-    for name, shape in (('data', [N, 3, 32, 32]), ('label', [N])):
-        net.layer.add(name=name, type='Input', top=[name]).input_param.shape.add(dim=shape)
-    net.layer.extend(layers)
+    net = nets.fed('dsn', 'cifar10', N, companions=k == 1)
     for field in ('net', 'test_iter', 'test_interval', 'display'):
         message.ClearField(field)
     message.net_param.CopyFrom(net)
@@ -123,21 +119,10 @@ def test_the_companions_decay_in_proportion(tmp_path):
 
 def at_iteration(iteration, folder, weight_decay):
     """A new stage-1 solver that has this iteration and no momentum yet."""
-    solver, message = stage(1)
-    message.snapshot_prefix = str(folder / 'dsn')
+    _, message = stage(1)
     message.weight_decay = weight_decay
     set_seed(11)
-    solver = load_solver(message)
-    solver.snapshot()
-    path = str(folder / 'dsn_iter_0.solverstate')
-    state = caffe_pb2.SolverState()
-    with open(path, 'rb') as file:
-        state.ParseFromString(file.read())
-    state.iter = iteration
-    with open(path, 'wb') as file:
-        file.write(state.SerializeToString())
-    solver.restore(path)
-    return solver, message
+    return trainhelp.solver_at(iteration, message, folder), message
 
 
 def test_stage_1_weights_load_into_the_trunk_by_name(tmp_path):

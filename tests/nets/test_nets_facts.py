@@ -9,6 +9,7 @@ import pytest
 
 from bcnn import nets
 from bcnn.engine import caffe_pb2, load_net
+from bcnn.prototxt import rewriting
 
 pytestmark = pytest.mark.caffe
 
@@ -208,7 +209,7 @@ def test_deploy_and_mc_nets_have_the_same_layers_but_the_end(dataset, net):
     assert body(nets.deploy(net, dataset)) == right
     if net != 'lenet_none':
         assert body(nets.mc(net, dataset)) == right
-        assert body(nets.mc_replicate(net, dataset))[0] == right[0]
+        assert body(rewriting.replicate(nets.mc(net, dataset, batch=1), 100))[0] == right[0]
 
 
 DATA = {  # train source, test source, train batch, scale, train crop and mirror

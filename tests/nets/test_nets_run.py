@@ -12,7 +12,7 @@ import pytest
 from bcnn import nets
 from bcnn.engine import caffe, caffe_pb2, call, load_net, set_seed
 from bcnn.errors import UserError
-from bcnn.prototxt import facts, reading
+from bcnn.prototxt import facts, reading, rewriting
 from bcnn.prototxt.reading import parse
 from conftest import ROOT
 
@@ -103,9 +103,8 @@ def test_lenet_none_has_no_stochastic_layer():
         message = nets.deploy('lenet_none', dataset)
         assert facts.dropouts(message) == [] and facts.first_sampling(message) is None
         assert not os.path.exists(committed(dataset, 'lenet_none', 'mc'))
-        for make in (nets.mc, nets.mc_replicate):
-            with pytest.raises(UserError, match='lenet_none has no dropout layer'):
-                make('lenet_none', dataset)
+        with pytest.raises(UserError, match='lenet_none has no dropout layer'):
+            nets.mc('lenet_none', dataset)
 
 
 @pytest.mark.parametrize('dataset, net', STOCHASTIC)
@@ -127,7 +126,7 @@ def test_replicating_inside_the_net_is_replicating_the_input(dataset, net):
     B, T = 2, 3
     data = images(dataset, B)
     inside, outside = [seeded_message(message) for message in (
-        nets.mc_replicate(net, dataset, B=B, T=T), nets.mc(net, dataset, batch=B * T))]
+        rewriting.replicate(nets.mc(net, dataset, batch=B), T), nets.mc(net, dataset, batch=B * T))]
     rows = forward(inside, data)
     assert rows.shape == (B * T, 10)
     assert len(np.unique(rows, axis=0)) == B * T

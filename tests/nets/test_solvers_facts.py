@@ -2,8 +2,9 @@
 
 import pytest
 
+import trainhelp
 from bcnn import nets, solvers
-from bcnn.engine import caffe_pb2, load_solver
+from bcnn.engine import caffe_pb2
 from bcnn.errors import UserError
 from bcnn.training import curve
 
@@ -75,20 +76,10 @@ def test_learning_rate_in_caffe(dataset, net, stage, rates, tmp_path):
     for field in ('net', 'test_iter', 'test_interval'):
         message.ClearField(field)
     message.weight_decay = 0
-    message.snapshot_prefix = str(tmp_path / 'one')
     message.net_param.layer.add(name='w', type='Parameter', top=['w']).parameter_param.shape.dim.append(1)
     message.net_param.layer.add(name='sum', type='Reduction', bottom=['w'], top=['sum'], loss_weight=[1])
     for iteration, rate in rates.items():
-        solver = load_solver(message)
-        solver.snapshot()
-        path = str(tmp_path / 'one_iter_0.solverstate')
-        state = caffe_pb2.SolverState()
-        with open(path, 'rb') as file:
-            state.ParseFromString(file.read())
-        state.iter = iteration
-        with open(path, 'wb') as file:
-            file.write(state.SerializeToString())
-        solver.restore(path)
+        solver = trainhelp.solver_at(iteration, message, tmp_path)
         solver.step(1)
         assert -solver.net.params['w'][0].data[0] == pytest.approx(rate, rel=1e-5)
 

@@ -187,6 +187,53 @@ def test_linters_look_into_folders_called_as_one_that_is_left_out(folder):
     assert sorted(map(os.path.normpath, linter('isort', '--show-files', folder)[1].split())) == names
 
 
+# --- what travels between packages ------------------------------------------------------------------------
+
+def without_hints(source):
+    """The names of public functions and methods that lack a hint, for an argument or for what they give back."""
+    def look(body, owner):
+        for node in body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
+                yield from look(node.body, owner + node.name + '.')
+            elif isinstance(node, ast.FunctionDef) and (not node.name.startswith('_') or node.name == '__init__'):
+                given = node.args
+                arguments = given.args + given.kwonlyargs + [one for one in (given.vararg, given.kwarg) if one]
+                hints = [argument.annotation for argument in arguments if argument.arg not in ('self', 'cls')]
+                hints += [] if node.name == '__init__' else [node.returns]
+                if None in hints:
+                    yield owner + node.name
+    return list(look(ast.parse(source).body, ''))
+
+
+@pytest.mark.parametrize('path', [path for path in SOURCES if relative(path).startswith('bcnn')], ids=relative)
+def test_public_functions_have_type_hints(path):
+    assert without_hints(read(path)) == []
+
+
+@pytest.mark.parametrize('source, names', [
+    ('def f(a: int) -> int: pass\ndef _g(a): pass', []), ('def f(a) -> int: pass', ['f']), ('def f(a: int): pass', ['f']),
+    ('class C:\n  def __init__(self, a): pass\n  def m(self): pass', ['C.__init__', 'C.m'])])
+def test_a_missing_hint_is_found(source, names):
+    assert without_hints(source) == names
+
+
+def records_of(source):
+    """{name: number of fields} of the NamedTuple classes in a source."""
+    return {node.name: sum(isinstance(part, ast.AnnAssign) for part in node.body) for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.ClassDef) and any(getattr(base, 'id', '') == 'NamedTuple' for base in node.bases)}
+
+
+def test_records_of_more_than_four_fields_are_classes_built_by_keyword():
+    """Those made of a line of a CSV file, by *line, have its order."""
+    for path in SOURCES:
+        large = {name for name, fields in records_of(read(path)).items() if fields > 4}
+        for node in ast.walk(ast.parse(read(path))):
+            name = getattr(node.func, 'id', '') if isinstance(node, ast.Call) else ''
+            assert name != 'namedtuple', '%s line %d: a class of typing.NamedTuple' % (relative(path), node.lineno)
+            if name in large and not any(isinstance(value, ast.Starred) for value in node.args):
+                assert len(node.args) < 4, '%s line %d' % (relative(path), node.lineno)
+
+
 def test_only_the_engine_imports_caffe():
     importing = [relative(path) for path in SOURCES if re.search(r'^\s*(import caffe|from caffe)\b', read(path), re.M)]
     assert importing == ['bcnn/engine.py']

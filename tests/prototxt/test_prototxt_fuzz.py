@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bcnn.engine import caffe_pb2, call, load_net, set_seed
 from bcnn.errors import UserError
-from bcnn.mc import antithetic
+from bcnn.mc import antithetic, forward
 from bcnn.prototxt import facts, reading, rewriting
 
 pytestmark = pytest.mark.caffe
@@ -192,7 +192,7 @@ def check_groups(steps):
                 continue
             tried += 1
             choices, points = list(antithetic.choices(groups)), [D * g // groups for g in range(groups + 1)]
-            stream = antithetic.stream(net, wiring, data, 2 * wiring.size, np.random.RandomState(3))
+            stream = forward.in_groups(antithetic.groups_of(net, wiring, np.random.RandomState(3)), data, 2 * wiring.size)
             for k, (probs, _) in enumerate(stream):
                 masks = [net.blobs[name].data.copy() for name in wiring.masks]
                 for start, stop, other in zip(points, points[1:], choices[k % wiring.size]):

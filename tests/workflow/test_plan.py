@@ -399,3 +399,24 @@ def test_a_set_of_data_that_only_optional_jobs_need_may_be_missing(shipped):
         assert not run_all.is_left_out(what, name)
     told = list(run_all.ending(what, [('data-nin_weights', 'logs/x.log', 'cannot be fetched')]))
     assert 'left out: NIN on CIFAR-10, for which there is no nin_weights here: cannot be fetched' in told
+
+
+def test_the_state_of_a_job_is_read_from_its_files(tmp_path):
+    """A training in stages, stopped in the second; then diverged. An evaluation half done."""
+    jobs = plan.load('paper').jobs
+    dsn = jobs['train-cifar10-dsn-seed1']._replace(folder=str(tmp_path / 'dsn'))
+    lenet = jobs['train-mnist-lenet_ip-seed1']._replace(folder=str(tmp_path / 'lenet'))
+    assert run_all.state(dsn) == 'missing'
+    for folder, name in (('dsn', 'stage1-00050000'), ('dsn', 'stage2-00000300'), ('lenet', 'stage1-00000700')):
+        (tmp_path / folder / 'snapshots' / name).mkdir(parents=True)
+        (tmp_path / folder / 'snapshots' / name / 'state.json').write_text('{}')
+    assert run_all.state(dsn) == 'resumable at iteration 300 of stage 2'
+    assert run_all.state(lenet) == 'resumable at iteration 700'
+    (tmp_path / 'dsn' / 'diverged.json').write_text('{"iteration": 400}')
+    assert run_all.state(dsn) == 'diverged'
+    evaluation = jobs['evaluate-cifar10-dsn-seed1']._replace(folder=str(tmp_path / 'mc'), repeats=1)
+    assert run_all.state(evaluation) == 'missing'
+    (tmp_path / 'mc' / 'blocks').mkdir(parents=True)
+    (tmp_path / 'mc' / 'config.json').write_text('{"count": 200, "batch": 100}')
+    (tmp_path / 'mc' / 'blocks' / 'standard-00000.npz').write_text('')
+    assert run_all.state(evaluation) == 'resumable at 25%'

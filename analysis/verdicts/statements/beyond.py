@@ -27,7 +27,8 @@ def statements(tables: Tables) -> List[Statement]:
 
 
 def _statement(question: str, key: str, text: str, verdict: str, numbers: str, rests: str, why: str = '') -> Statement:
-    return Statement('beyond-' + key, question, text, verdict, numbers, '', rests=rests, why=why)
+    return Statement(key='beyond-' + key, experiment=question, text=text, verdict=verdict, numbers=numbers, scope='',
+                     rests=rests, why=why)
 
 
 def _seeds(*by_seed: Dict[int, float]) -> str:
@@ -56,8 +57,8 @@ def decrease(first: runs.BySeed, second: runs.BySeed) -> Optional[Difference]:
     estimate = runs.mean(first) - runs.mean(second)
     half = statistics.welch(statistics.deviation(list(first.values())), len(first),
                             statistics.deviation(list(second.values())), len(second))
-    return Difference(estimate, estimate - half, estimate + half, 'seeds', '%d and %d seeds' % (
-        len(first), len(second)))
+    return Difference(estimate=estimate, low=estimate - half, high=estimate + half, noise='seeds',
+                      count='%d and %d seeds' % (len(first), len(second)))
 
 
 def spread(values: runs.BySeed) -> str:
@@ -135,7 +136,7 @@ def _told_apart(rows, net: str, against: str, measure: str, text: str) -> Statem
     rows = rows[rows['angle'].isna()]
     row = where(rows, method='mc', measure=measure).iloc[0]
     before = where(rows, measure='entropy', method='standard' if measure == 'entropy' else 'mc').iloc[0]
-    difference = Difference(row['gain'], row['gain_low'], row['gain_high'], 'images', '')
+    difference = Difference(estimate=row['gain'], low=row['gain_low'], high=row['gain_high'], noise='images', count='')
     verdict = judge(difference, GAIN)
     numbers = 'AUROC %.3f against %.3f: %+.4f [%+.4f, %+.4f], %s and %s images; the margin is %.2f' % (
         row['auroc'], before['auroc'], row['gain'], row['gain_low'], row['gain_high'], names.count(row['n']),

@@ -117,8 +117,8 @@ def rests(known: Gain) -> str:
 def agreement(group: pd.DataFrame, net: str) -> Part:
     """Do our numbers agree with the published ones? Standard is one count; MC has the masks' noise on both sides."""
     line, published = evaluations.measured(group), paper.PUBLISHED[net]
-    gaps = {'Standard': Difference(line['standard'] - published.standard, *[line['standard'] - published.standard] * 2,
-                                   noise='', count='')}
+    gap = line['standard'] - published.standard
+    gaps = {'Standard': Difference(estimate=gap, low=gap, high=gap, noise='', count='')}
     if line['std'] is not None:
         gap = line['mc'] - published.mc
         half = statistics.welch(line['std'], line['repetitions'], published.std, paper.REPETITIONS)

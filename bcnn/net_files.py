@@ -1,13 +1,16 @@
-"""The files of prototxt/: every net and solver as text, written, or compared with what a folder has."""
+"""The files of prototxt/: every net and solver of the paper as text, written, or compared with what a folder has; and
+pictures of the nets."""
 
 import os
 from collections import OrderedDict
 from typing import Dict, List, Optional
 
-from .. import beyond, nets, solvers
-from ..errors import UserError
-from ..system import files, locks
-from .reading import to_text
+from . import beyond, nets, solvers
+from .engine import TRAIN, NetParameter
+from .errors import UserError
+from .prototxt import draw, rewriting
+from .prototxt.reading import to_text
+from .system import files, locks
 
 MADE_BY = 'Made by tools/gen_prototxt.py: change bcnn/nets.py or bcnn/solvers.py, not this file.'
 # Said in each solver file, because plain `caffe train` is how it is used without us.
@@ -81,7 +84,7 @@ def _deploy(entry):
     yield ('mc', nets.mc(*key), 'MC dropout: each pass samples (phase: TRAIN on the dropout layers).\n'
            '%s\nAverage it over passes.' % feed)
     T = beyond.of_net(entry.dataset, entry.net).T
-    yield ('mc_replicate', nets.mc_replicate(*key, B=1, T=T),
+    yield ('mc_replicate', rewriting.replicate(nets.mc(*key, batch=1), T),
            'MC dropout as in the paper\'s appendix, T=%d samples in a minibatch:\n'
            'one image, copied before the first dropout.\n%s\nAverage it over the rows.' % (T, feed))
 
@@ -96,10 +99,10 @@ def write(folder: str, name: Optional[str] = None) -> List[str]:
         for place in sorted(set(os.path.dirname(path) for path in text_of)):
             files.sweep_folder(os.path.join(folder, place))
         for path, text in changed:
-            target = os.path.join(folder, path)
-            with files.explained(target):
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-            files.write_text(target, text)
+            file = os.path.join(folder, path)
+            with files.explained(file):
+                os.makedirs(os.path.dirname(file), exist_ok=True)
+            files.write_text(file, text)
     return [path for path, _ in changed]
 
 
@@ -127,3 +130,28 @@ def _read(path):
 def _present(folder):
     return sorted(os.path.relpath(os.path.join(where, file), folder).replace(os.sep, '/')
                   for where, _, names in os.walk(folder) for file in names if file.endswith('.prototxt'))
+
+
+# --- pictures -----------------------------------------------------------------------------------
+
+def picture(name: Optional[str], path: str) -> None:
+    """Write a picture of the net that `name` means ('cifar10/nin') to a file."""
+    if name is None:
+        raise UserError('which net to draw? for example --net cifar10/nin')
+    entries = [entry for entry in select(name) if '/' in name or entry.dataset == entry.base]
+    if len(entries) > 1:
+        raise UserError('%s is a net of several data sets: name one, for example --net %s/%s'
+                        % (name, entries[0].dataset, name))
+    stage = ', training stage 1' if entries[0].body is nets.dsn else ''
+    draw.save(_drawable(entries[0]), '%s on %s%s' % (entries[0].net, entries[0].dataset, stage), path)
+
+
+def _drawable(entry: nets.Net) -> NetParameter:
+    """The message to draw: the MC net, with DSN's companions, or the deploy net where nothing samples."""
+    if entry.body is not nets.dsn:
+        return (nets.mc if entry.where else nets.deploy)(entry.net, entry.dataset, batch=1)
+    net = nets.fed(entry.net, entry.dataset, batch=1, companions=True)
+    for layer in net.layer:
+        if layer.type == 'Dropout':
+            layer.phase = TRAIN
+    return net
