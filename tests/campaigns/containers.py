@@ -29,6 +29,7 @@ from bcnn.system import store
 
 # --- images ------------------------------------------------------------------------------------
 
+
 def build_cpu(trial, context):
     return trial.build('cpu', context, '--build-arg', 'MIRROR=' + host_mirror())
 
