@@ -14,7 +14,7 @@ from .. import beyond, engine, paper
 from ..errors import UserError
 from ..mc import evaluation
 from ..results import csv_tables
-from ..system import durations, places, processes, store
+from ..system import durations, files, places, processes, store
 from . import agreement, calibration, cost, forecast, plan, steps, watching
 from .jobs import Job, Plan
 
@@ -33,7 +33,7 @@ def command(args: argparse.Namespace) -> int:
         return 0
     gpus = _gpus(args)
     words(what, args, gpus)  # refuses what cannot be, before anything is begun
-    os.makedirs(os.path.join(what.folder, 'logs'), exist_ok=True)
+    files.make_folder(os.path.join(what.folder, 'logs'))
     if args.dry_run:
         return subprocess.call(words(what, args, gpus, ['--dry-run']), cwd=what.folder)
     with places.lock(what.folder, 'in work'):

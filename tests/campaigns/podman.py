@@ -114,17 +114,22 @@ class Trial:
         subprocess.check_call(['chown', '-R', '%d:%d' % (USER, USER), place])
         return ['-v', place + '/runs:/bcnn/runs', '-v', place + '/data:/bcnn/data']
 
-    def context(self):
-        """A folder with the project as it is here: what `docker build .` is given on a machine that is used."""
+    def project(self):
+        """A folder with the project as it is here, without what git does not know."""
         place = self.path('context')
         shutil.rmtree(place, ignore_errors=True)
-        for name in project_files() + list(SECRETS):
+        for name in project_files():
             os.makedirs(os.path.join(place, os.path.dirname(name)), exist_ok=True)
-            if name in SECRETS:
-                with open(os.path.join(place, name), 'w') as file:
-                    file.write('not for the image')
-            else:
-                shutil.copy2(os.path.join(ROOT, name), os.path.join(place, name))
+            shutil.copy2(os.path.join(ROOT, name), os.path.join(place, name))
+        return place
+
+    def context(self):
+        """The same with what is there on a machine that is used, and must not come into an image: for `docker build .`"""
+        place = self.project()
+        for name in SECRETS:
+            os.makedirs(os.path.join(place, os.path.dirname(name)), exist_ok=True)
+            with open(os.path.join(place, name), 'w') as file:
+                file.write('not for the image')
         return place
 
     def check_content(self):
@@ -141,13 +146,10 @@ class Trial:
     def note(self, step, seconds, command=None, code=None, network=None, said='', megabytes=None, note=None):
         """A row of containers.csv; the counts are those of pytest's last line."""
         counts = {word: int(count) for count, word in re.findall(r'(\d+) (passed|failed|skipped|error)', last_line(said))}
-        row = dict(image=self.target, step=step, command=command, exit=code, network=network, seconds=seconds,
-                   megabytes=megabytes, passed=counts.get('passed'), skipped=counts.get('skipped'),
-                   failed=counts.get('failed', 0) + counts.get('error', 0) if counts else None, note=note,
-                   engine=self.version, commit=self.commit)
-        self.rows.append(row)
-        print('%-10s %7.1f s  %s' % (step, seconds, ', '.join('%s %s' % (name, row[name]) for name in SHOWN
-                                                              if row[name] is not None)), flush=True)
+        self.rows.append(dict(
+            image=self.target, step=step, command=command, exit=code, network=network, seconds=seconds,
+            megabytes=megabytes, passed=counts.get('passed'), skipped=counts.get('skipped'), note=note, engine=self.version,
+            failed=counts.get('failed', 0) + counts.get('error', 0) if counts else None, commit=self.commit))
 
 
 # --- the project's own commands in an image -----------------------------------------------------------
@@ -219,11 +221,16 @@ def campaign(doc, target, steps):
 
 def right(trial, step):
     """Whether a step did what it should; then its rows are kept in the folder."""
-    trial.rows = []
+    trial.rows, wrong = [], None
     try:
         step(trial)
     except Wrong as error:
-        print('WRONG      %s: %s' % (step.__name__, error), flush=True)
-        return False
-    writing.record('containers', trial.rows, trial.folder)
-    return True
+        wrong = error
+    for row in trial.rows:
+        print('%-10s %7.1f s  %s' % (row['step'], row['seconds'], ', '.join('%s %s' % (name, row[name]) for name in SHOWN
+                                                                            if row[name] is not None)), flush=True)
+    if wrong:
+        print('WRONG      %s: %s' % (step.__name__, wrong), flush=True)
+    else:
+        writing.record('containers', trial.rows, trial.folder)
+    return not wrong
