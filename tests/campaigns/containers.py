@@ -30,12 +30,12 @@ from bcnn.system import store
 # --- images ------------------------------------------------------------------------------------
 
 
-def build_cpu(trial, context):
-    return trial.build('cpu', context, '--build-arg', 'MIRROR=' + host_mirror())
+def build_cpu(trial, context, *options):
+    return trial.build('cpu', context, '--build-arg', 'MIRROR=' + host_mirror(), *options)
 
 
 def build(trial):
-    seconds, _ = build_cpu(trial, trial.context())
+    seconds, _ = build_cpu(trial, trial.context(), '--no-cache')
     trial.note('build', seconds, megabytes=trial.megabytes('cpu'), note='%.1f MB of the project in it' % trial.check_content())
 
 

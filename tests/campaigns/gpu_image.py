@@ -38,7 +38,7 @@ SETUP = os.path.join(ROOT, 'tools', 'setup.sh')
 # --- packages and image --------------------------------------------------------------------------
 
 def debs(trial):
-    seconds, _ = trial.build('gpu-debs', trial.context(), '--output', 'type=local,dest=' + trial.path('debs'))
+    seconds, _ = trial.build('gpu-debs', trial.context(), '--no-cache', '--output', 'type=local,dest=' + trial.path('debs'))
     sizes = {name: os.path.getsize(trial.path('debs', name)) / 1e6 for name in sorted(os.listdir(trial.path('debs')))}
     trial.note('debs', seconds, megabytes=sum(sizes.values()),
                note=', '.join('%s %.1f MB' % (name.split('_')[0], size) for name, size in sizes.items()))
