@@ -105,8 +105,8 @@ def _gpus(args):
     if args.gpus == 'none':
         return []
     gpus = args.gpus.split(',')
-    if not all(gpu.isdigit() for gpu in gpus):
-        raise UserError('--gpus %s: not numbers of GPUs like 0,1, nor none' % args.gpus)
+    if not all(gpu.isdigit() for gpu in gpus) or len(set(map(int, gpus))) < len(gpus):
+        raise UserError('--gpus %s: not numbers of GPUs like 0,1, each once, nor none' % args.gpus)
     if not args.cluster:
         for gpu in gpus:
             engine.require_device(int(gpu))

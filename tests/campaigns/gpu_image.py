@@ -22,6 +22,7 @@ What is tried here:
 Results go to containers.csv in the folder, and with --record to analysis/results. Exit code 0 if all is as it should be.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -30,7 +31,7 @@ import tempfile
 import time
 from collections import Counter
 
-from podman import BASE, KEYRING, ROOT, Wrong, campaign, host_mirror, last_line, run_quick, run_tests
+from podman import BASE, KEYRING, ROOT, Trial, Wrong, campaign, host_mirror, last_line, run_quick, run_tests
 
 SETUP = os.path.join(ROOT, 'tools', 'setup.sh')
 
@@ -173,13 +174,35 @@ def bad(trial):
         with open(os.path.join(place, '.bcnn-caffe'), 'w') as file:  # what tells it from a folder that is not ours
             file.write('1\n')
         setup_refuses(trial, 'a prefix of the CPU build', 'holds the CPU build', place, trial.path('debs'), ['.bcnn-caffe'])
-        disk = os.path.join(folder, 'disk')
-        os.mkdir(disk)
-        subprocess.check_call(['mount', '-t', 'tmpfs', '-o', 'size=500m', 'tmpfs', disk])
-        try:
+        with small_disk(folder, '500m') as disk:
             setup_refuses(trial, 'no room', 'no space', os.path.join(disk, '.caffe'), trial.path('debs'))
-        finally:
-            subprocess.check_call(['umount', disk])
+        with small_disk(folder, '4g') as disk:
+            no_room_for_the_compiler(trial, disk)
+
+
+@contextlib.contextmanager
+def small_disk(folder, size):
+    """A folder with so much room."""
+    disk = os.path.join(folder, 'disk')
+    os.makedirs(disk, exist_ok=True)
+    subprocess.check_call(['mount', '-t', 'tmpfs', '-o', 'size=' + size, 'tmpfs', disk])
+    try:
+        yield disk
+    finally:
+        subprocess.check_call(['umount', '--recursive', disk])
+
+
+def no_room_for_the_compiler(trial, disk):
+    """Building the packages ends before anything is fetched, with a line that says why."""
+    small, context, began = Trial(disk, trial.driver, 'gpu'), trial.context(), time.time()
+    small.make_base()
+    with contextlib.suppress(Wrong):
+        small.build('gpu-debs', context)
+    with open(small.path('build-gpu-debs.log')) as file:
+        said = [line.strip() for line in file if line.startswith('no room: ')]
+    if len(said) != 1:
+        raise Wrong('no room for the compiler: %s' % said)
+    trial.note('no room for the compiler', time.time() - began, 'build --target gpu-debs', note=said[0])
 
 
 def rewrite(pattern, text):

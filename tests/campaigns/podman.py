@@ -47,7 +47,7 @@ class Trial:
     """The containers of one folder: their store, what they are given, and the rows that are measured."""
 
     def __init__(self, folder, driver, target):
-        self.folder, self.target = os.path.abspath(folder), target
+        self.folder, self.driver, self.target = os.path.abspath(folder), driver, target
         self.rows = []  # of the step that is under way
         self.engine = ['podman', '--storage-driver=' + driver, '--root', os.path.join(self.folder, 'store'), '--runroot',
                        os.path.join(self.folder, 'run'), '--runtime', shutil.which('runc'), '--cgroup-manager', 'cgroupfs']
