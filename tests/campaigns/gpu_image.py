@@ -94,19 +94,18 @@ TRAIN = 'tools/train.py --net lenet_all --gpu 0 --out /tmp/never'
 
 def refuse(trial):
     script = TRAIN + '; code=$?; test ! -e /tmp/never && exit $code'
-    refused(trial, 'no driver', 'no NVIDIA driver', trial.run('no driver', 'sh', '-c', script))
+    refused(trial, 'no NVIDIA driver', trial.run('refused: no driver', 'sh', '-c', script))
     with tempfile.TemporaryDirectory() as folder:
         options = ['-v', driver_without_a_gpu(folder) + ':/driver:ro', '-e', 'LD_LIBRARY_PATH=/driver']
-        refused(trial, 'no GPU', 'the driver shows no GPU', trial.run('no GPU', 'sh', '-c', script, options=options))
-    refused(trial, 'CPU build', 'built without GPU support',
-            trial.run('CPU build', 'sh', '-c', script, image='bcnn:cpu'))
+        refused(trial, 'the driver shows no GPU', trial.run('refused: no GPU', 'sh', '-c', script, options=options))
+    refused(trial, 'built without GPU support', trial.run('refused: the CPU build', 'sh', '-c', script, image='bcnn:cpu'))
 
 
-def refused(trial, what, words, result):
+def refused(trial, words, result):
     """One line with the words, exit code 2, and nothing begun."""
     code, said = result
     if code != 2 or len(said.splitlines()) != 1 or words not in said:
-        raise Wrong('%s: exit code %d, %s' % (what, code, said.strip()))
+        raise Wrong('not %r: exit code %d, %s' % (words, code, said.strip()))
     trial.rows[-1].update(command=TRAIN, note=said.strip())
 
 
@@ -161,21 +160,21 @@ def bad(trial):
     """Copies of the packages that cannot be used, a prefix that is taken, a full disk."""
     with tempfile.TemporaryDirectory(dir=trial.folder) as folder:
         given, place = os.path.join(folder, 'debs'), os.path.join(folder, 'there', '.caffe')
-        for what, spoil, words in (('other architecture', rewrite('Architecture: .*', 'Architecture: arm64'), 'is for arm64'),
-                                   ('other version', rewrite('Version: .*', 'Version: 1.0.0-6'), 'has version 1.0.0-6'),
-                                   ('damaged', flip_a_byte, 'not a Debian package, or damaged'),
-                                   ('cut off', cut_off, 'not a Debian package, or damaged'),
-                                   ('missing', os.remove, 'has no package libcaffe1')):
+        for what, spoil, words in (('debs of another architecture', rewrite('Architecture: .*', 'Architecture: arm64'), 'is for arm64'),
+                                   ('debs of another version', rewrite('Version: .*', 'Version: 1.0.0-6'), 'has version 1.0.0-6'),
+                                   ('a damaged package', flip_a_byte, 'not a Debian package, or damaged'),
+                                   ('a package cut off', cut_off, 'not a Debian package, or damaged'),
+                                   ('a missing package', os.remove, 'has no package libcaffe1')):
             shutil.rmtree(given, ignore_errors=True)
             shutil.copytree(trial.path('debs'), given)
             spoil(os.path.join(given, next(name for name in os.listdir(given) if name.startswith('libcaffe1'))))
-            setup_refuses(trial, 'debs: ' + what, words, place, given)
+            setup_refuses(trial, what, words, place, given)
         os.makedirs(place)
         with open(os.path.join(place, '.bcnn-caffe'), 'w') as file:  # what tells it from a folder that is not ours
             file.write('1\n')
         setup_refuses(trial, 'a prefix of the CPU build', 'holds the CPU build', place, trial.path('debs'), ['.bcnn-caffe'])
         with small_disk(folder, '500m') as disk:
-            setup_refuses(trial, 'no room', 'no space', os.path.join(disk, '.caffe'), trial.path('debs'))
+            setup_refuses(trial, 'no room for the prefix', 'no space', os.path.join(disk, '.caffe'), trial.path('debs'))
         with small_disk(folder, '4g') as disk:
             no_room_for_the_compiler(trial, disk)
 
@@ -202,7 +201,7 @@ def no_room_for_the_compiler(trial, disk):
         said = [line.strip() for line in file if line.startswith('no room: ')]
     if len(said) != 1:
         raise Wrong('no room for the compiler: %s' % said)
-    trial.note('no room for the compiler', time.time() - began, 'build --target gpu-debs', note=said[0])
+    trial.note('refused: no room for the compiler', time.time() - began, 'build --target gpu-debs', note=said[0])
 
 
 def rewrite(pattern, text):
@@ -237,7 +236,7 @@ def setup_refuses(trial, what, words, place, packages, kept=()):
     if code != 1 or len(said.splitlines()) != 1 or words not in said or left != ([os.path.basename(place)] if kept else []) or (
             kept and os.listdir(place) != list(kept)):
         raise Wrong('%s: exit code %d, %s; left behind: %s' % (what, code, said.strip(), left))
-    trial.note(what, time.time() - began, 'tools/setup.sh --debs debs', code,
+    trial.note('refused: ' + what, time.time() - began, 'tools/setup.sh --debs debs', code,
                note=re.sub(re.escape(trial.folder) + r'(/tmp\w+)?', '...', said.strip()))
 
 
