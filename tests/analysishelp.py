@@ -148,7 +148,7 @@ class Synthetic:
                  full_errors=None, other_errors=1034, other_different=40, noise=None, config='abcd', groups=None)
         self.add('placement', net='cifar10/nin', placement='before pooling', T=100, n=10000, mc_seed=1, passes=13.0,
                  standard_errors=1043, errors=1041, only_standard_right=50, only_mc_right=52, config='abcd', commit='')
-        self.add('containers', step='build', command=None, network=None, exit=None, seconds=300.0, megabytes=1270.0,
+        self.add('containers', image='cpu', step='build', command=None, network=None, exit=None, seconds=300.0, megabytes=1270.0,
                  passed=None, skipped=None, failed=None, note=None, engine='podman version 4.3.1', commit='abcdef0123')
         self.rows['reference'].append(OrderedDict((column, {'int': 1, 'text': 'x'}.get(kind)) for column, kind in
                                                   schema.TABLES['reference'].columns.items()))

@@ -258,6 +258,8 @@ read_package_list() {   # dies with the cause in one line
     apt update -qq </dev/null >"$WORK/log" 2>&1 && return
     case $(cat "$WORK/log") in
         *"No space left"*) die "no space left for the package list" ;;
+        *ertificate*)
+            die "this machine does not trust the certificate of the mirror $mirror: install ca-certificates, or set CAFFE_DEBIAN_MIRROR to another; http:// will do, for packages are checked by Debian's signature" ;;
         *"Could not resolve"* | *"Could not connect"* | *"Connection"* | *"imed out"* | *"unreachable"*)
             die "no network: cannot reach the mirror $mirror (CAFFE_DEBIAN_MIRROR names another)" ;;
         *) die "the mirror $mirror has no usable $SUITE: set CAFFE_DEBIAN_MIRROR to one that has; Debian moves old releases to its archive of distributions, and mirrors of that have it for good ($(grep -m 1 '^[EW]:' "$WORK/log"))" ;;

@@ -208,7 +208,36 @@ def placement(tables):
     return markdown(['net', 'dropout', 'T', 'Standard %', 'MC %'], rows, left=2)
 
 
+# --- containers ------------------------------------------------------------------------------------
+
+def containers(tables):
+    """What was done with the CPU's image."""
+    return _steps(where(tables['containers'], image='cpu'))
+
+
+def gpu_image(tables):
+    """What was done with the GPU's packages and image, where there was no GPU."""
+    return _steps(where(tables['containers'], image='gpu'))
+
+
+def _steps(rows):
+    """A line a step; below it why tests were skipped."""
+    if not len(rows):
+        return 'Not run yet.'
+    lines, skipped = [], []
+    for _, row in rows.iterrows():
+        said = row['note']
+        if row['passed'] == row['passed']:  # of tests: NaN elsewhere
+            said = '%s passed, %d skipped, %d failed' % (names.count(row['passed']), row['skipped'], row['failed'])
+            skipped.append('Skipped in the step *%s*: %s.' % (row['step'], row['note']))
+        size = '%s MB' % names.count(round(row['megabytes'])) if row['megabytes'] == row['megabytes'] else ''
+        command = '`%s`' % row['command'] if row['command'] else ''
+        lines.append([row['step'], command, durations.rough(row['seconds']), size, said])
+    table = markdown(['step', 'command', 'time', 'size', 'what came of it'], lines, left=5)
+    return '\n\n'.join([table] + skipped + ['Built and run with: %s.' % '; '.join(sorted(set(rows['engine'])))])
+
+
 TABLES = {function.__name__: function for function in (
-    headline, results, claims, profiles, quick, evaluation, adaptive, sampler, placement, speed_tables.training_times,
-    speed_tables.training_steps, speed_tables.ways, speed_tables.equal_accuracy, speed_tables.settings,
-    speed_tables.growth, speed_tables.machine)}
+    headline, results, claims, profiles, quick, evaluation, adaptive, sampler, placement, containers, gpu_image,
+    speed_tables.training_times, speed_tables.training_steps, speed_tables.ways, speed_tables.equal_accuracy,
+    speed_tables.settings, speed_tables.growth, speed_tables.machine)}

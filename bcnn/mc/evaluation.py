@@ -97,7 +97,7 @@ def _probe(target):
 
 def run(target: Target, settings: Settings, folder: str, jobs: int = 1) -> Dict[str, Any]:
     """The result of an evaluation, as a dictionary; everything is stored in `folder` on the way."""
-    os.makedirs(os.path.join(folder, places.BLOCKS), exist_ok=True)
+    files.make_folder(os.path.join(folder, places.BLOCKS))
     with locks.lock(os.path.join(folder, places.LOCK),
                     lambda _: progress.say('waiting for another process in %s' % folder)):
         for place in (folder, os.path.join(folder, places.BLOCKS)):

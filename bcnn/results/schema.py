@@ -184,11 +184,11 @@ TABLES['faults'] = Table('faults', 'faults and hostile input tried, and what cam
     ('bytes_different', 'int'), ('results_lost', 'int'), ('problems', 'int'), ('seconds', 'float'), ('seed', 'int'),
     ('caffe', 'text?'), ('python', 'text?'), ('numpy', 'text?'), ('device', 'text?'), ('commit', 'text?')]),
     ('kind', 'target', 'what'))
-# What tests/campaigns/containers.py did in real containers. exit: of the command; megabytes: of the image; passed,
-# skipped, failed: of tools/test.sh.
+# What tests/campaigns/containers.py and gpu_image.py did in real containers. image: the target of the Dockerfile;
+# exit: of the command; megabytes: of what was made; passed, skipped, failed: of tools/test.sh.
 TABLES['containers'] = Table('containers', 'the Dockerfile built and run in real containers', OrderedDict([
-    ('step', 'text'), ('command', 'text?'), ('network', 'text?'), ('exit', 'int?'), ('seconds', 'float'),
-    ('megabytes', 'float?'), ('passed', 'int?'), ('skipped', 'int?'), ('failed', 'int?'), ('note', 'text?'),
-    ('engine', 'text'), ('commit', 'text?')]), ('step',))
+    ('image', 'text'), ('step', 'text'), ('command', 'text?'), ('network', 'text?'), ('exit', 'int?'),
+    ('seconds', 'float'), ('megabytes', 'float?'), ('passed', 'int?'), ('skipped', 'int?'), ('failed', 'int?'),
+    ('note', 'text?'), ('engine', 'text'), ('commit', 'text?')]), ('image', 'step'))
 PROVENANCE_COLUMNS = tuple(name for name, _ in PROVENANCE) + ('experiment', 'fraction') + LIBRARIES + (
     'threads', 'modified', 'streams')

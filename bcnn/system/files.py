@@ -129,6 +129,12 @@ def remove(path: Path) -> None:
             os.remove(path)
 
 
+def make_folder(path: Path) -> None:
+    """Makes the folder `path` and those above it where they are missing."""
+    with explained(os.path.abspath(os.fspath(path))):
+        os.makedirs(path, exist_ok=True)
+
+
 @contextlib.contextmanager
 def folder(path: Path) -> Iterator[None]:
     """Makes the folder `path` where it is missing; takes it away again if the block leaves it empty."""
@@ -151,12 +157,14 @@ def folder(path: Path) -> Iterator[None]:
 
 # --- disk errors -------------------------------------------------------------------------
 
+DENIED = ('cannot write %s: no permission; choose another place, change who may write there, or run as the user whose '
+          'it is (a container: --user "$(id -u):$(id -g)")')
 ADVICE = {
     errno.ENOSPC: 'no space left on the disk of %s: free some, or choose another place',
     errno.EDQUOT: 'the disk quota is used up at %s: free some space, or choose another place',
     errno.EFBIG: 'the file would be larger than allowed at %s: raise the limit (ulimit -f), or choose another place',
-    errno.EACCES: 'cannot write %s: no permission; choose another place, or change who may write there',
-    errno.EPERM: 'cannot write %s: no permission; choose another place, or change who may write there',
+    errno.EACCES: DENIED,
+    errno.EPERM: DENIED,
     errno.EROFS: 'cannot write %s: the disk is read-only; choose another place',
     errno.ENOTDIR: 'cannot write %s: a part of this path is a file, not a folder',
 }

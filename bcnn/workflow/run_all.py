@@ -14,7 +14,7 @@ from .. import beyond, engine, paper
 from ..errors import UserError
 from ..mc import evaluation
 from ..results import csv_tables
-from ..system import durations, places, processes, store
+from ..system import durations, files, places, processes, store
 from . import agreement, calibration, cost, forecast
 from . import plan as plans
 from . import steps, watching
@@ -35,7 +35,7 @@ def command(args: argparse.Namespace) -> int:
         return 0
     gpus = _gpus(args)
     words(plan, args, gpus)  # refuses what cannot be, before anything is begun
-    os.makedirs(os.path.join(plan.folder, 'logs'), exist_ok=True)
+    files.make_folder(os.path.join(plan.folder, 'logs'))
     if args.dry_run:
         return subprocess.call(words(plan, args, gpus, ['--dry-run']), cwd=plan.folder)
     with places.lock(plan.folder, 'in work'):
@@ -107,8 +107,8 @@ def _gpus(args):
     if args.gpus == 'none':
         return []
     gpus = args.gpus.split(',')
-    if not all(gpu.isdigit() for gpu in gpus):
-        raise UserError('--gpus %s: not numbers of GPUs like 0,1, nor none' % args.gpus)
+    if not all(gpu.isdigit() for gpu in gpus) or len(set(map(int, gpus))) < len(gpus):
+        raise UserError('--gpus %s: not numbers of GPUs like 0,1, each once, nor none' % args.gpus)
     if not args.cluster:
         for gpu in gpus:
             engine.require_device(int(gpu))

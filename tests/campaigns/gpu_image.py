@@ -1,148 +1,112 @@
 #!/usr/bin/env python3
-"""Build the Dockerfile's GPU image with podman, and use it where there is no GPU; what came of it goes to a file.
+"""The Dockerfile's GPU packages and image, built with podman and used where there is no GPU.
 
-    sudo python3 tests/campaigns/gpu_image.py --store /var/tmp/images --debs debs --record docs/gpu_image.json
+    sudo tools/python tests/campaigns/gpu_image.py --folder /var/tmp/containers
+    sudo tools/python tests/campaigns/gpu_image.py --folder /var/tmp/containers --only refuse,prefix
 
-Needs podman, runc, mmdebstrap, root, 20 GB and hours (--storage-driver vfs, for kernels without overlays, copies
-each layer: 60 GB). Steps that a record has are not done again; `--only check,run_all` names some. No image registry
-is asked: the base is made of Debian's own packages. Without a GPU nothing can be said about kernels;
-tools/check_caffe.py --gpu 0 does that on a machine that has one. What is tried here:
+Needs what containers.py needs, 20 GB (60 GB with --driver vfs, which copies each layer) and hours; run that one first, in the
+same folder. Without a GPU nothing can be said about kernels: tools/check_caffe.py --gpu 0 does that on a machine that has one.
+What is tried here:
 
-    debs      the target gpu-debs: time, sizes
-    code      for which GPUs there is code in them (cuobjdump)
-    image     the target gpu with these packages: time and size
+    debs      the target gpu-debs: the packages, in the folder debs; their size
+    code      for which GPUs there is code in them (cuobjdump): those of the Dockerfile
+    build     the target gpu; its size, and what of the project is in it
+    given     the same from packages that are there already, as docs/gpu.md has it
     check     tools/check_caffe.py --gpu none in it, as user 1000
-    refuse    --gpu 0: without a driver, with a driver that has no GPU, and of the CPU's build
-    prefix    tools/setup.sh --debs on this machine: size, and which Caffe it is
+    refuse    --gpu 0: without a driver, with a driver that has no GPU, and of the CPU's build: a line each, nothing begun
+    prefix    tools/setup.sh --debs on this machine: size, which Caffe it is, and that it computes
+    bad       the same with what cannot be used: a line each, nothing left behind
     tests     the whole test suite in the image, in CPU mode
-    run_all   tools/run_all.sh --gpus none in it, beside the same on this machine: the same numbers
+    quick     tools/run_all.sh --gpus none in it: the results of the CPU's image
+
+Results go to containers.csv in the folder, and with --record to analysis/results. Exit code 0 if all is as it should be.
 """
 
-import argparse
-import json
+import contextlib
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 
-from debian_mirror import BASE, host_mirror
+from podman import BASE, KEYRING, ROOT, Trial, Wrong, campaign, host_mirror, last_line, run_quick, run_tests
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
-STEPS = ('debs', 'code', 'image', 'check', 'refuse', 'prefix', 'tests', 'run_all')
+SETUP = os.path.join(ROOT, 'tools', 'setup.sh')
 
 
-class Podman:
-    """Images below a folder."""
+# --- packages and image --------------------------------------------------------------------------
 
-    def __init__(self, store, driver):
-        self.store = os.path.abspath(store)
-        os.makedirs(self.store, exist_ok=True)
-        self.words = ['podman', '--storage-driver', driver, '--root', os.path.join(self.store, 'store'),
-                      '--runroot', os.path.join(self.store, 'run')]
-
-    def make_base(self):
-        """The base image, of Debian's packages from this machine's mirror, unless it is there."""
-        if subprocess.run(self.words + ['image', 'exists', BASE]).returncode == 0:
-            return
-        tar = os.path.join(self.store, 'base.tar')
-        run(['mmdebstrap', '--variant=minbase', '--include=ca-certificates', 'bullseye', tar,
-             'deb [signed-by=%s] %s bullseye main' % (KEYRING, host_mirror())])
-        run(self.words + ['import', tar, BASE])
-
-    def build(self, target, *options):
-        """Seconds that a target of the Dockerfile took."""
-        self.make_base()
-        start = time.time()
-        run(self.words + ['build', '--isolation', 'chroot', '--network', 'host', '--pull=never', '--target', target,
-                          '-t', target] + list(options) + [ROOT])
-        return round(time.time() - start)
-
-    def megabytes(self, image):
-        text = run(self.words + ['image', 'inspect', '--format', '{{.Size}}', image])
-        return int(text) // 1000000
-
-    def run(self, image, *command, volumes=(), options=()):
-        """(exit code, what it printed) of a command in a container, as the image's user, without a GPU."""
-        words = self.words + ['--runtime', shutil.which('runc'), '--cgroup-manager', 'cgroupfs', 'run', '--rm',
-                              '--network', 'host', '--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=4096:4096']
-        for volume in volumes:
-            words += ['-v', volume]
-        done = subprocess.run(words + list(options) + [image] + list(command), stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, universal_newlines=True)
-        return done.returncode, done.stdout
+def debs(trial):
+    seconds, _ = trial.build('gpu-debs', trial.context(), '--no-cache', '--output', 'type=local,dest=' + trial.path('debs'))
+    sizes = {name: os.path.getsize(trial.path('debs', name)) / 1e6 for name in sorted(os.listdir(trial.path('debs')))}
+    trial.note('debs', seconds, megabytes=sum(sizes.values()),
+               note=', '.join('%s %.1f MB' % (name.split('_')[0], size) for name, size in sizes.items()))
 
 
-def run(command, **options):
-    """What a command prints; ends this one, with its last words, where it fails."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, **options)
-    if done.returncode:
-        sys.exit('gpu_image.py: %s failed: %s' % (' '.join(command[:9]), done.stdout[-2000:]))
-    return done.stdout
+COUNT_CODE = '''set -e
+sed -i "s/ main.*/ main contrib non-free/" /etc/apt/sources.list && apt-get update -qq
+cd /tmp && apt-get download -qq nvidia-cuda-toolkit && dpkg-deb -x nvidia-cuda-toolkit_*.deb t
+dpkg-deb -x /debs/libcaffe1_*.deb x
+PATH=/tmp/t/usr/bin:$PATH cuobjdump --list-elf --list-ptx x/usr/lib/*/libcaffe.so.1*
+'''
 
 
-def last_line(text):
-    return [line for line in text.splitlines() if line.strip()][-1]
-
-
-# --- the steps, each gives back what to record ------------------------------------------------------------------
-
-def debs(podman, args):
-    """The packages, in args.debs."""
-    seconds = podman.build('gpu-debs', '--output', 'type=local,dest=' + args.debs)
-    return OrderedDict([('seconds', seconds), ('packages', {name: os.path.getsize(os.path.join(args.debs, name))
-                                                            for name in sorted(os.listdir(args.debs))})])
-
-
-def code(podman, args):
+def code(trial):
     """How many pieces of code the library has for each kind of GPU."""
-    script = ('sed -i "s/ main.*/ main contrib non-free/" /etc/apt/sources.list && apt-get update -qq '
-              '&& cd /tmp && apt-get download -qq nvidia-cuda-toolkit && dpkg-deb -x nvidia-cuda-toolkit_*.deb t '
-              '&& dpkg-deb -x /debs/libcaffe1_*.deb x '
-              '&& PATH=/tmp/t/usr/bin:$PATH cuobjdump --list-elf --list-ptx x/usr/lib/*/libcaffe.so.1')
-    code, listed = podman.run(BASE, 'sh', '-c', script, volumes=[args.debs + ':/debs:ro'])
-    kernels = Counter(re.findall(r'\.(sm_\d+)\.(cubin|ptx)', listed))
+    code, said = trial.run('code', 'sh', '-c', COUNT_CODE, image=BASE, options=['-v', trial.path('debs') + ':/debs:ro'])
+    pieces = Counter(re.findall(r'\.sm_(\d+)\.(cubin|ptx)', said))
     with open(os.path.join(ROOT, 'Dockerfile')) as file:
-        wanted = re.search(r'ARG CUDA_ARCHITECTURES="(.*)"', file.read()).group(1).split()
-    found = {name[3:] for name, kind in kernels if kind == 'cubin'}
-    assert code == 0 and (args.any_architecture or found == set(wanted)), (code, found, wanted, listed[-2000:])
-    return OrderedDict(('%s %s' % key, count) for key, count in sorted(kernels.items()))
+        wanted = dict(re.findall(r'ARG (CUDA_\w+)="(.*)"', file.read()))
+    found = {kind: {gpu for gpu, other in pieces if other == kind} for kind in ('cubin', 'ptx')}
+    if code or found != {'cubin': set(wanted['CUDA_ARCHITECTURES'].split()), 'ptx': set(wanted['CUDA_PTX'].split())}:
+        raise Wrong('cuobjdump ends with %d: %s, and %s are wanted: %s' % (code, found, wanted, last_line(said)))
+    trial.rows[-1].update(command='cuobjdump --list-elf --list-ptx libcaffe.so.1', note=', '.join(
+        '%d %s %s' % (count, kind, gpu) for (gpu, kind), count in sorted(pieces.items())))
 
 
-def image(podman, args):
-    # what `docker build --build-context` does too: the stage of this name is not built, the folder is taken
-    seconds = podman.build('gpu', '--build-context', 'gpu-debs=' + args.debs)
-    return OrderedDict([('seconds', seconds), ('megabytes', podman.megabytes('gpu')),
-                        ('megabytes_cpu_base', podman.megabytes(BASE))])
+def build(trial):
+    seconds, _ = trial.build('gpu', trial.context())
+    trial.note('build', seconds, megabytes=trial.megabytes('gpu'),
+               note='on the packages that are built; %.1f MB of the project in it' % trial.check_content())
 
 
-def check(podman, args):
-    code, said = podman.run('gpu', 'python', 'tools/check_caffe.py', '--blas', 'openblas', '--gpu', 'none')
-    assert code == 0, said
-    return OrderedDict([('said', said.splitlines()[0]), ('verdict', last_line(said))])
+def given(trial):
+    """In the place of the stage of this name, which is not built then."""
+    seconds, said = trial.build('gpu', trial.context(), '--build-context', 'gpu-debs=' + trial.path('debs'))
+    if 'dpkg-buildpackage' in said:
+        raise Wrong('--build-context gpu-debs=debs has Caffe compiled again')
+    trial.note('given', seconds, command='build --target gpu --build-context gpu-debs=debs', megabytes=trial.megabytes('gpu'))
 
 
-def refuse(podman, args):
-    """The three lines; and that nothing was begun."""
-    said = OrderedDict()
-    train = 'python tools/train.py --net lenet_all --gpu 0 --out /tmp/run; code=$?; test ! -e /tmp/run && exit $code'
-    said['no driver'] = podman.run('gpu', 'sh', '-c', train)
+def check(trial):
+    code, said = trial.run('check', 'tools/check_caffe.py', '--blas', 'openblas', '--gpu', 'none')
+    if code:
+        raise Wrong('tools/check_caffe.py ends with %d: %s' % (code, last_line(said)))
+    trial.rows[-1]['note'] = last_line(said)
+
+
+# --- --gpu 0 without a GPU --------------------------------------------------------------------------
+
+TRAIN = 'tools/train.py --net lenet_all --gpu 0 --out /tmp/never'
+
+
+def refuse(trial):
+    script = TRAIN + '; code=$?; test ! -e /tmp/never && exit $code'
+    refused(trial, 'no NVIDIA driver', trial.run('refused: no driver', 'sh', '-c', script))
     with tempfile.TemporaryDirectory() as folder:
-        library = driver_without_a_gpu(folder)
-        said['no GPU'] = podman.run('gpu', 'sh', '-c', train, volumes=[library + ':/driver:ro'],
-                                    options=['-e', 'LD_LIBRARY_PATH=/driver'])
-    here = subprocess.run([os.path.join(ROOT, 'tools', 'train.py'), '--net', 'lenet_all', '--gpu', '0', '--out', '/tmp/never'],
-                          stderr=subprocess.PIPE, universal_newlines=True)
-    said['CPU build'] = here.returncode, here.stderr
-    for what, words in (('no driver', 'no NVIDIA driver'), ('no GPU', 'the driver shows no GPU'),
-                        ('CPU build', 'built without GPU support')):
-        code, text = said[what]
-        assert code == 2 and len(text.splitlines()) == 1 and words in text, (what, code, text)
-    return OrderedDict((what, text.strip()) for what, (_, text) in said.items())
+        options = ['-v', driver_without_a_gpu(folder) + ':/driver:ro', '-e', 'LD_LIBRARY_PATH=/driver']
+        refused(trial, 'the driver shows no GPU', trial.run('refused: no GPU', 'sh', '-c', script, options=options))
+    refused(trial, 'built without GPU support', trial.run('refused: the CPU build', 'sh', '-c', script, image='bcnn:cpu'))
+
+
+def refused(trial, words, result):
+    """One line with the words, exit code 2, and nothing begun."""
+    code, said = result
+    if code != 2 or len(said.splitlines()) != 1 or words not in said:
+        raise Wrong('not %r: exit code %d, %s' % (words, code, said.strip()))
+    trial.rows[-1].update(command=TRAIN, note=said.strip())
 
 
 def driver_without_a_gpu(folder):
@@ -151,13 +115,13 @@ def driver_without_a_gpu(folder):
     listed = os.path.join(folder, 'sources.list')
     with open(listed, 'w') as file:
         file.write('deb [signed-by=%s] %s bullseye non-free\n' % (KEYRING, host_mirror()))
-    options = ['-o', 'Dir::Etc::sourcelist=' + listed, '-o', 'Dir::Etc::sourceparts=/dev/null',
-               '-o', 'Dir::State::lists=' + os.path.join(folder, 'lists'), '-o', 'APT::Sandbox::User=']
+    apt = ['apt-get', '-qq', '-o', 'Dir::Etc::sourcelist=' + listed, '-o', 'Dir::Etc::sourceparts=/dev/null',
+           '-o', 'Dir::State::lists=' + os.path.join(folder, 'lists'), '-o', 'APT::Sandbox::User=']
     os.makedirs(os.path.join(folder, 'lists', 'partial'))
-    run(['apt-get'] + options + ['update', '-qq'])
-    run(['apt-get'] + options + ['download', '-qq', 'libcuda1'], cwd=folder)
+    subprocess.check_call(apt + ['update'])
+    subprocess.check_call(apt + ['download', 'libcuda1'], cwd=folder)
     name, = [name for name in os.listdir(folder) if name.endswith('.deb')]
-    run(['dpkg-deb', '-x', os.path.join(folder, name), os.path.join(folder, 'x')])
+    subprocess.check_call(['dpkg-deb', '-x', os.path.join(folder, name), os.path.join(folder, 'x')])
     place = next(path for path, _, files in os.walk(folder) if any(file.startswith('libcuda.so.') for file in files))
     library = os.path.join(place, 'libcuda.so.1')
     if not os.path.exists(library):  # made by ldconfig on a machine where it is installed
@@ -165,77 +129,124 @@ def driver_without_a_gpu(folder):
     return place
 
 
-def prefix(podman, args):
-    with tempfile.TemporaryDirectory() as folder:
-        place = os.path.join(folder, '.caffe')
-        start = time.time()
-        said = run([os.path.join(ROOT, 'tools', 'setup.sh'), '--debs', args.debs], env=dict(os.environ, CAFFE_PREFIX=place))
-        seconds = round(time.time() - start)
-        size = int(run(['du', '-sm', place]).split()[0])
-        again = run([os.path.join(ROOT, 'tools', 'setup.sh')], env=dict(os.environ, CAFFE_PREFIX=place))
-        assert 'ready' in last_line(said) and 'ready' in again
-        refused = subprocess.run([os.path.join(place, 'bin', 'python'), os.path.join(ROOT, 'tools', 'check_caffe.py'),
-                                  '--gpu', '0'], stderr=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
-        assert refused.returncode == 2 and 'no NVIDIA driver' in refused.stderr, refused.stderr
-    return OrderedDict([('seconds', seconds), ('megabytes', size), ('refused', refused.stderr.strip())])
+# --- the packages in a private prefix -----------------------------------------------------------------
+
+def setup(prefix, *words, **env):
+    """(exit code, what tools/setup.sh says)."""
+    done = subprocess.run([SETUP] + list(words), env=dict(os.environ, CAFFE_PREFIX=prefix, **env), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True)
+    return done.returncode, done.stdout
 
 
-def tests(podman, args):
-    start = time.time()
-    code, said = podman.run('gpu', 'tools/test.sh', '-q', volumes=mounts(args), options=['-e', 'HOME=/tmp'])
-    with open(os.path.join(podman.store, 'tests.log'), 'w') as file:
-        file.write(said)
-    assert code == 0, said[-3000:]
-    return OrderedDict([('seconds', round(time.time() - start)), ('result', last_line(said))])
+def prefix(trial):
+    with tempfile.TemporaryDirectory(dir=trial.folder) as folder:
+        place, began = os.path.join(folder, '.caffe'), time.time()
+        code, said = setup(place, '--debs', trial.path('debs'))
+        seconds = time.time() - began
+        if code or 'ready' not in last_line(said) or setup(place) != (0, 'setup: ready: %s\n' % place):
+            raise Wrong('tools/setup.sh --debs ends with %d: %s' % (code, last_line(said)))
+        size = int(subprocess.check_output(['du', '-sm', place]).split()[0])
+        trial.note('prefix', seconds, 'tools/setup.sh --debs debs', code, megabytes=size, note=said.splitlines()[-2])
+        began = time.time()
+        done = subprocess.run([os.path.join(place, 'bin', 'python'), os.path.join(ROOT, 'tools', 'check_caffe.py'), '--gpu', 'none'],
+                              stderr=subprocess.STDOUT, stdout=subprocess.PIPE, universal_newlines=True)
+        trial.note('prefix computes', time.time() - began, 'tools/check_caffe.py --gpu none', done.returncode,
+                   note=last_line(done.stdout))
+        if done.returncode:
+            raise Wrong('the prefix does not compute: %s' % last_line(done.stdout))
 
 
-def mounts(args):
-    """Volumes with the data that was downloaded here, for user 1000."""
-    return ['%s:/bcnn/data' % args.data] if args.data else []
+def bad(trial):
+    """Copies of the packages that cannot be used, a prefix that is taken, a full disk."""
+    with tempfile.TemporaryDirectory(dir=trial.folder) as folder:
+        given, place = os.path.join(folder, 'debs'), os.path.join(folder, 'there', '.caffe')
+        for what, spoil, words in (('debs of another architecture', rewrite('Architecture: .*', 'Architecture: arm64'), 'is for arm64'),
+                                   ('debs of another version', rewrite('Version: .*', 'Version: 1.0.0-6'), 'has version 1.0.0-6'),
+                                   ('a damaged package', flip_a_byte, 'not a Debian package, or damaged'),
+                                   ('a package cut off', cut_off, 'not a Debian package, or damaged'),
+                                   ('a missing package', os.remove, 'has no package libcaffe1')):
+            shutil.rmtree(given, ignore_errors=True)
+            shutil.copytree(trial.path('debs'), given)
+            spoil(os.path.join(given, next(name for name in os.listdir(given) if name.startswith('libcaffe1'))))
+            setup_refuses(trial, what, words, place, given)
+        os.makedirs(place)
+        with open(os.path.join(place, '.bcnn-caffe'), 'w') as file:  # what tells it from a folder that is not ours
+            file.write('1\n')
+        setup_refuses(trial, 'a prefix of the CPU build', 'holds the CPU build', place, trial.path('debs'), ['.bcnn-caffe'])
+        with small_disk(folder, '500m') as disk:
+            setup_refuses(trial, 'no room for the prefix', 'no space', os.path.join(disk, '.caffe'), trial.path('debs'))
+        with small_disk(folder, '4g') as disk:
+            no_room_for_the_compiler(trial, disk)
 
 
-def run_all(podman, args):
-    """The numbers of the quick profile in the image, beside those of this machine's own Caffe."""
-    found = OrderedDict()
-    code, said = podman.run('gpu', 'tools/run_all.sh', '--gpus', 'none', volumes=mounts(args))
-    assert code == 0, said[-3000:]
-    found['image'] = headlines(said)
-    found['here'] = headlines(run([os.path.join(ROOT, 'tools', 'run_all.sh'), '--gpus', 'none']))
-    found['same'] = found['image'] == found['here']
-    assert found['same'], found
-    return found
+@contextlib.contextmanager
+def small_disk(folder, size):
+    """A folder with so much room."""
+    disk = os.path.join(folder, 'disk')
+    os.makedirs(disk, exist_ok=True)
+    subprocess.check_call(['mount', '-t', 'tmpfs', '-o', 'size=' + size, 'tmpfs', disk])
+    try:
+        yield disk
+    finally:
+        subprocess.check_call(['umount', '--recursive', disk])
 
 
-def headlines(said):
-    return [line for line in said.splitlines() if ' on MNIST, ' in line]
+def no_room_for_the_compiler(trial, disk):
+    """Building the packages ends before anything is fetched, with a line that says why."""
+    small, context, began = Trial(disk, trial.driver, 'gpu'), trial.context(), time.time()
+    small.make_base()
+    with contextlib.suppress(Wrong):
+        small.build('gpu-debs', context)
+    with open(small.path('build-gpu-debs.log')) as file:
+        said = [line.strip() for line in file if line.startswith('no room: ')]
+    if len(said) != 1:
+        raise Wrong('no room for the compiler: %s' % said)
+    trial.note('refused: no room for the compiler', time.time() - began, 'build --target gpu-debs', note=said[0])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--store', required=True, help="podman's images")
-    parser.add_argument('--debs', required=True, help='where the packages go')
-    parser.add_argument('--record', required=True, help='JSON with what came of each step; steps in it are done')
-    parser.add_argument('--data', help='a data folder that user 1000 may write, with downloads in it')
-    parser.add_argument('--only', help='steps, with commas between: %s' % ','.join(STEPS))
-    parser.add_argument('--storage-driver', default='overlay', help="podman's (default overlay; vfs works everywhere)")
-    parser.add_argument('--any-architecture', action='store_true', help='the packages may be for fewer GPUs')
-    args = parser.parse_args()
-    if os.geteuid() != 0:
-        sys.exit('gpu_image.py: needs root, for podman')
-    args.debs = os.path.abspath(args.debs)
-    podman, record = Podman(args.store, args.storage_driver), OrderedDict()
-    if os.path.exists(args.record):
-        with open(args.record) as file:
-            record = json.load(file, object_pairs_hook=OrderedDict)
-    for step in args.only.split(',') if args.only else STEPS:
-        if step in record and not args.only:
-            continue
-        print('--> ' + step, flush=True)
-        record[step] = globals()[step](podman, args)
-        with open(args.record, 'w') as file:
-            json.dump(record, file, indent=1)
-            file.write('\n')
+def rewrite(pattern, text):
+    """A function that makes a package anew with another line in its description."""
+    def change(path):
+        content = path + '.content'
+        subprocess.check_call(['dpkg-deb', '-R', path, content])
+        subprocess.check_call(['sed', '-i', 's/^%s/%s/' % (pattern, text), os.path.join(content, 'DEBIAN', 'control')])
+        subprocess.check_call(['dpkg-deb', '-Znone', '-b', content, path], stdout=subprocess.DEVNULL)
+        shutil.rmtree(content)
+    return change
+
+
+def flip_a_byte(path):
+    with open(path, 'r+b') as file:
+        file.seek(os.path.getsize(path) // 2)
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 1]))
+
+
+def cut_off(path):
+    os.truncate(path, os.path.getsize(path) - 100)
+
+
+def setup_refuses(trial, what, words, place, packages, kept=()):
+    """tools/setup.sh --debs says one line, and leaves the prefix as it was."""
+    began = time.time()
+    code, said = setup(place, '--debs', packages)
+    left = [name for name in os.listdir(os.path.dirname(place)) if not name.endswith('.lock')] if os.path.isdir(
+        os.path.dirname(place)) else []
+    if code != 1 or len(said.splitlines()) != 1 or words not in said or left != ([os.path.basename(place)] if kept else []) or (
+            kept and os.listdir(place) != list(kept)):
+        raise Wrong('%s: exit code %d, %s; left behind: %s' % (what, code, said.strip(), left))
+    trial.note('refused: ' + what, time.time() - began, 'tools/setup.sh --debs debs', code,
+               note=re.sub(re.escape(trial.folder) + r'(/tmp\w+)?', '...', said.strip()))
+
+
+def tests(trial):
+    run_tests(trial, 'tests', options=trial.mounts())
+
+
+def quick(trial):
+    run_quick(trial, trial.path('cpu-mounted', 'runs', 'quick'), '--gpus', 'none')
 
 
 if __name__ == '__main__':
-    main()
+    campaign(__doc__, 'gpu', (debs, code, build, given, check, refuse, prefix, bad, tests, quick))

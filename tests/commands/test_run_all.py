@@ -223,6 +223,7 @@ def test_dry_run_lists_every_run_of_the_paper_and_writes_no_result(tmp_path):
     (['--seeds', '0'], ['--seeds is 0']),
     (['--jobs', '0'], ['--jobs is 0']),
     (['--gpus', 'zero'], ['--gpus zero']),
+    (['--gpus', '0,1,0'], ['each once']),
     (['--gpus', '0'], ['GPU 0 asked for']),
     (['--cluster', 'abacus'], ['--cluster abacus: not known'])])
 def test_refusals_are_one_line(finished, options, parts):

@@ -6,13 +6,16 @@ this very test run kept, and not where Caffe came another way (Docker, conda).
 
 import glob
 import hashlib
+import http.server
 import os
 import random
 import re
 import shutil
 import signal
+import ssl
 import stat
 import subprocess
+import threading
 import time
 
 import pytest
@@ -131,6 +134,22 @@ def test_a_mirror_without_bullseye(setup, tmp_path):
     (tmp_path / 'mirror').mkdir()
     one_clear_line(setup(cache=tmp_path / 'empty', CAFFE_DEBIAN_MIRROR='file://%s/mirror' % tmp_path),
                    'has no usable bullseye', 'CAFFE_DEBIAN_MIRROR', 'archive of distributions')
+    assert nothing_left(setup.prefix)
+
+
+@pytest.mark.skipif(not shutil.which('openssl'), reason='no openssl to make a certificate with')
+def test_a_mirror_whose_certificate_is_not_trusted(setup, tmp_path):
+    key, certificate = str(tmp_path / 'key.pem'), str(tmp_path / 'certificate.pem')
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=localhost', '-keyout', key, '-out',
+                    certificate], check=True, stderr=subprocess.DEVNULL)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        result = setup(cache=tmp_path / 'empty', CAFFE_DEBIAN_MIRROR='https://localhost:%d/debian' % server.server_port)
+        server.shutdown()
+    one_clear_line(result, 'does not trust the certificate', 'ca-certificates', 'CAFFE_DEBIAN_MIRROR')
     assert nothing_left(setup.prefix)
 
 

