@@ -1,7 +1,8 @@
 """What tools/test.sh shows: the files at work and the time left on a terminal, a line a minute elsewhere; failures at once.
 
     tools/test.sh                         uses it (python -m pytest -p tests.showing), unless -v or -s asks for pytest's own way
-    tools/test.sh --record-durations      writes tests/durations.json, from which the time left is told
+    tools/test.sh --record-durations      writes tests/durations.json, from which the time left is told; with the name of a
+                                          file or folder of tests it changes what is known of those
 
 With it the files that take longest are begun first, so that all cores end at about the same time.
 """
@@ -142,8 +143,10 @@ class Progress:
 
     def _record(self):
         tests = collections.Counter(map(file_of, self.ids))
+        found = {name: pair for name, pair in self.known.items() if os.path.exists(os.path.join(str(self.config.rootdir), name))}
+        found.update((name, [round(self.taken[name], 1), tests[name]]) for name in tests)
         with open(self.config.option.durations_file, 'w') as file:
-            json.dump({name: [round(self.taken[name], 1), tests[name]] for name in sorted(tests)}, file, indent=1)
+            json.dump(found, file, indent=1, sort_keys=True)
             file.write('\n')
 
     # --- what is shown
