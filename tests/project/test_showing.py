@@ -54,6 +54,12 @@ def test_the_longest_file_comes_first(project):
     assert listed.index('test_a.py::test_one') < listed.index('test_b.py::test_long')
 
 
+def test_what_prepares_data_for_others_comes_before_all(project):
+    (project / 'test_data_cifar.py').write_text('def test_quick(): pass\n')
+    listed = piped(project, '-v').stdout
+    assert listed.index('test_data_cifar.py::test_quick') < listed.index('test_b.py::test_long')
+
+
 def test_durations_are_recorded_by_file(project):
     piped(project, '--record-durations', '-n', '1')
     found = json.loads((project / 'durations.json').read_text())
