@@ -46,8 +46,9 @@ def host_mirror():
 class Trial:
     """The containers of one folder: their store, what they are given, and the rows that are measured."""
 
-    def __init__(self, folder, driver, target):
+    def __init__(self, folder, driver, target, part=()):
         self.folder, self.driver, self.target = os.path.abspath(folder), driver, target
+        self.part = part  # of the tests; empty: all
         self.rows = []  # of the step that is under way
         self.engine = ['podman', '--storage-driver=' + driver, '--root', os.path.join(self.folder, 'store'), '--runroot',
                        os.path.join(self.folder, 'run'), '--runtime', shutil.which('runc'), '--cgroup-manager', 'cgroupfs']
@@ -180,7 +181,7 @@ def read(path):
 
 def run_tests(trial, step, **options):
     """tools/test.sh: nothing fails; why tests were skipped is the row's note."""
-    code, said = trial.run(step, 'tools/test.sh', '-rs', **options)
+    code, said = trial.run(step, 'tools/test.sh', '-rs', *trial.part, **options)
     trial.rows[-1]['note'] = '; '.join(reasons(said))
     if code:
         raise Wrong('tools/test.sh ends with %d: %s' % (code, last_line(said)))
@@ -199,6 +200,7 @@ def campaign(doc, target, steps):
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--folder', required=True, help='for the store, the mounted folders and the logs')
     parser.add_argument('--only', help='some of the steps: %s,%s' % (steps[0].__name__, steps[-1].__name__))
+    parser.add_argument('--part', nargs='+', default=[], metavar='PATH', help='of the tests (default: all): tests/mc tests/nets')
     parser.add_argument('--driver', default='overlay', help='of the store: overlay (default), or vfs where that is not there')
     parser.add_argument('--record', action='store_true',
                         help='add what was measured in this folder to analysis/results/containers.csv, if nothing is wrong')
@@ -211,7 +213,7 @@ def campaign(doc, target, steps):
     if os.geteuid() or missing:
         sys.exit('needs root%s' % (', and apt-get install %s' % ' '.join(missing) if missing else ''))
     os.makedirs(args.folder, exist_ok=True)
-    trial = Trial(args.folder, args.driver, target)
+    trial = Trial(args.folder, args.driver, target, args.part)
     wrong = [step.__name__ for step in steps if step.__name__ in asked and not right(trial, step)]
     if args.record and not wrong:
         rows = [row for row in csv_tables.read(trial.folder, 'containers') if row['image'] == target]
