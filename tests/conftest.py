@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path[:0] = [ROOT, os.path.join(ROOT, 'analysis')]
@@ -20,6 +21,9 @@ from bcnn.system import blas  # noqa: E402
 blas.prepare()  # as the tools compute; before a test imports numpy
 # Started in the background by a shell, SIGINT is ignored, and commands that tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# A busy machine is no failure, and the same examples are tried everywhere; the campaign of faults draws new ones.
+settings.register_profile('here', deadline=None, derandomize=True, suppress_health_check=HealthCheck.all())
+settings.load_profile('here')
 
 
 def pytest_collection_modifyitems(items):

@@ -4,7 +4,7 @@ nothing unrelated can change."""
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import table1
@@ -161,10 +161,10 @@ def judged(made):
     return {statement.key: (statement.verdict, statement.numbers) for statement in found}
 
 
-SLOW = dict(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+FEW = settings(max_examples=8)
 
 
-@settings(**SLOW)
+@FEW
 @given(result_sets(), st.integers(0, 10 ** 6))
 def test_the_order_of_rows_changes_no_verdict(made, seed):
     before, rng = judged(made), random.Random(seed)
@@ -173,7 +173,7 @@ def test_the_order_of_rows_changes_no_verdict(made, seed):
     assert judged(made) == before
 
 
-@settings(**SLOW)
+@FEW
 @given(result_sets(), st.integers(1, 100))
 def test_unrelated_evaluations_change_no_verdict(made, errors):
     before = judged(made)
@@ -186,7 +186,7 @@ def test_unrelated_evaluations_change_no_verdict(made, errors):
     assert judged(made) == before
 
 
-@settings(**SLOW)
+@FEW
 @given(result_sets())
 def test_the_names_of_nets_change_no_evidence(made):
     """lenet-ip and lenet-none change names: what was said of the one is said of the other."""
@@ -200,7 +200,7 @@ def test_the_names_of_nets_change_no_evidence(made):
         assert comparing.falls(tables, at, sides[0]) == comparing.falls(renamed, other_at, others[0])
 
 
-@settings(**SLOW)
+@FEW
 @given(result_sets())
 def test_the_same_errors_are_never_a_difference(made):
     for rows in (made.rows['curves'], made.rows['evaluations'], made.rows['convergence']):

@@ -99,7 +99,7 @@ def test_the_report_shows_the_pairs():
     assert [part for part in cells if '>%s<' % part not in text] == []
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.frozensets(st.integers(0, 19)), st.frozensets(st.integers(0, 19)))
 def test_a_pair_read_the_other_way_round(first, second):
     one, other = [Wrong('data', 20, [frozenset(map(str, numbers))]) for numbers in (first, second)]

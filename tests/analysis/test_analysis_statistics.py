@@ -99,7 +99,7 @@ def test_the_median():
 
 # --- whatever the numbers -------------------------------------------------------------------------------
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(1, 200))
 def test_more_disagreeing_images_never_decide_a_difference(first, second, more):
     few, many = [statistics.paired(first + k, second + k, 10000) for k in (0, more)]
@@ -109,7 +109,7 @@ def test_more_disagreeing_images_never_decide_a_difference(first, second, more):
         assert many.low <= 0 <= many.high
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 400), st.integers(0, 400))
 def test_differences_read_the_other_way_round(first, second):
     for difference in (statistics.paired, statistics.independent):
@@ -118,7 +118,7 @@ def test_differences_read_the_other_way_round(first, second):
         assert (one.low, one.high) == pytest.approx((-other.high, -other.low), abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 400), st.integers(0, 400))
 def test_an_interval_holds_its_estimate_and_equal_counts_are_never_a_difference(first, second):
     for found in (statistics.paired(first, second, 1000), statistics.independent(first, second, 1000)):

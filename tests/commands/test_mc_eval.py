@@ -10,7 +10,7 @@ import time
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import evalhelp
 from bcnn import engine, nets
@@ -236,7 +236,7 @@ WORDS = st.sampled_from(['--net', 'lenet_ip', 'nin', '--prototxt', 'mine.prototx
                          '1,2,2', '9' * 30, '--out'])
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=HealthCheck.all())
+@settings(max_examples=25)
 @given(st.lists(WORDS, max_size=10))
 def test_no_command_line_gives_a_traceback(place, tool, tmp_path_factory, words):
     folder = tmp_path_factory.mktemp('fuzz')

@@ -19,7 +19,7 @@ RECORDS = cifar.write_records(np.arange(2 * 3072).reshape(2, 3, 32, 32) % 251, [
 
 
 @given(st.integers(0, 4), st.integers(0, 2 ** 32 - 1))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_round_trips(count, seed):
     random = np.random.RandomState(seed)
     images, labels = random.randint(0, 256, (count, 1, 28, 28)), random.randint(0, 10, count)
@@ -31,7 +31,7 @@ def test_round_trips(count, seed):
 
 
 @given(st.sampled_from([(IMAGES, idx.images), (LABELS, idx.labels)]), st.data())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_idx_truncated_or_extended_is_refused(case, data):
     whole, parse = case
     changed = data.draw(st.one_of(st.integers(0, len(whole) - 1).map(lambda n: whole[:n]),
@@ -41,7 +41,7 @@ def test_idx_truncated_or_extended_is_refused(case, data):
 
 
 @given(st.sampled_from([(IMAGES, idx.images, 16), (LABELS, idx.labels, 8)]), st.data())
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_idx_with_one_byte_changed(case, data):
     """A changed header is refused; a changed body parses to just that change, or is refused as a bad label."""
     whole, parse, header = case
@@ -58,7 +58,7 @@ def test_idx_with_one_byte_changed(case, data):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_cifar_changed_anyhow(data):
     place = data.draw(st.one_of(st.sampled_from([0, 3073]), st.integers(0, len(RECORDS) - 1)))
     changed = bytearray(RECORDS)

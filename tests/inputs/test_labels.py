@@ -21,7 +21,7 @@ def test_folders_named_by_numbers_are_these_classes(tmp_path):
     assert found.classes is None and 'numbers' in found.rule
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.sets(st.integers(0, 5000), min_size=1, max_size=8))
 def test_any_numbers(tmp_path_factory, numbers):
     found = labels.of_folder(make(tmp_path_factory.mktemp('x'), *[str(number) for number in numbers]))

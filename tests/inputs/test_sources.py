@@ -8,7 +8,7 @@ import lmdb
 import numpy as np
 import pytest
 from google.protobuf import text_format
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from PIL import Image
 
 import trainhelp
@@ -161,7 +161,7 @@ def test_what_holds_no_images_is_refused(tmp_path, make):
     assert str(path) in str(caught.value)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=HealthCheck.all())
+@settings(max_examples=60)
 @given(st.binary(max_size=200))
 def test_any_bytes_as_a_record_an_archive_or_a_picture(tmp_path_factory, data):
     """Whatever a file holds: images, or a UserError."""

@@ -56,7 +56,7 @@ def test_the_error_probability_holds_for_every_population_of_passes(classes, T, 
             assert wrong.any()  # the bound is not one that never lets go
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.floats(0.01, 1), min_size=3, max_size=3), min_size=2, max_size=6), st.sampled_from([None, 0, 1, 2]),
        st.sampled_from([0.5, 0.2]))
 def test_the_error_probability_holds_for_any_outputs(rows, guess, error):

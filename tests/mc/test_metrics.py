@@ -5,7 +5,7 @@ import math
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from bcnn.mc import metrics
 
@@ -105,7 +105,6 @@ def test_bootstrap_of_equals_is_zero():
     assert metrics.bootstrap_difference(right, right) == (0, 0)
 
 
-@settings(deadline=None)
 @given(predictions())
 def test_bounds(pair):
     probs, labels = pair
@@ -117,7 +116,6 @@ def test_bounds(pair):
     assert metrics.reliability(probs, labels)[0].sum() == len(labels)
 
 
-@settings(deadline=None)
 @given(predictions())
 def test_mutual_information_is_jensens_gap(pair):
     probs, _ = pair
@@ -126,7 +124,6 @@ def test_mutual_information_is_jensens_gap(pair):
     assert 0 <= information[0] <= math.log(4) + 1e-9
 
 
-@settings(deadline=None)
 @given(predictions())
 def test_inputs_are_left_alone(pair):
     probs, labels = pair

@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bcnn.engine import caffe_pb2, call, load_net, set_seed
@@ -20,7 +20,6 @@ from bcnn.prototxt import facts, reading, rewriting
 pytestmark = pytest.mark.caffe
 
 N, D = 3, 4
-SETTINGS = dict(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 # --- random nets ------------------------------------------------------------------------------------
 
@@ -169,7 +168,7 @@ def check(steps):
     assert np.allclose(tiled, outside, atol=1e-6)
 
 
-@settings(max_examples=40, **SETTINGS)
+@settings(max_examples=40)
 @given(programs())
 def test_random_nets_compute_the_same(steps):
     call(check, steps)  # in a child: Caffe ends the process if it refuses a net
@@ -206,7 +205,7 @@ def test_random_nets_in_groups_compute_the_same():
     """Antithetic masks for nets of any form: whatever is linear behind the first dropout, in place or not."""
     tried = []
 
-    @settings(max_examples=10, **SETTINGS)
+    @settings(max_examples=10)
     @given(programs().filter(lambda steps: any(kind.startswith('drop') for kind, _, _, _ in steps)))
     def each(steps):
         tried.append(call(check_groups, steps))
@@ -233,7 +232,7 @@ def only_user_errors(read):
         return None
 
 
-@settings(max_examples=300, **SETTINGS)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, len(SAMPLE)), st.integers(0, 40), st.sampled_from(PIECES)),
                 min_size=1, max_size=4))
 def test_damaged_texts_give_a_net_or_one_line(cuts):
@@ -247,7 +246,7 @@ def test_damaged_texts_give_a_net_or_one_line(cuts):
             assert made is None or isinstance(made, caffe_pb2.NetParameter)
 
 
-@settings(max_examples=150, **SETTINGS)
+@settings(max_examples=150)
 @given(st.binary(max_size=200))
 def test_any_bytes_give_a_net_or_one_line(data):
     import tempfile

@@ -10,7 +10,7 @@ import types
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bcnn.data import records, sets
@@ -476,7 +476,6 @@ def test_pictures_of_other_images_are_refused(runs, out, pictures, capsys):
 
 # --- risk ------------------------------------------------------------------------------------------------
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=6), st.data())
 def test_errors_kept_is_the_mean_over_all_orders_of_equal_images(images, data):
     kept = data.draw(st.integers(1, len(images)))

@@ -11,7 +11,7 @@ import zipfile
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -47,7 +47,7 @@ def test_nothing_but_one_line_refusals(readers, name, monkeypatch):
     reader = readers(name)
     few = getattr(reader, 'forks', False) or name in SLOW
 
-    @settings(deadline=None, max_examples=6 if few else 60, suppress_health_check=HealthCheck.all(), database=None)
+    @settings(max_examples=6 if few else 60, database=None)
     @given(st.integers(0, 2 ** 32), st.binary(max_size=40))
     def check(seed, noise):
         rng = random.Random(seed)
