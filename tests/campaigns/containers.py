@@ -57,7 +57,7 @@ def rebuild(trial):
 def quick(trial):
     """Beside the same command on this machine, which makes runs/quick unless it is there."""
     subprocess.check_call([os.path.join(ROOT, 'tools', 'run_all.sh')], stdout=subprocess.DEVNULL)
-    run_quick(trial, os.path.join(ROOT, 'runs', 'quick'))
+    run_quick(trial, os.path.join(ROOT, 'runs', 'quick'), 'outside')
 
 
 def evaluate(trial):

@@ -247,7 +247,7 @@ def tests(trial):
 
 
 def quick(trial):
-    run_quick(trial, trial.path('cpu-mounted', 'runs', 'quick'), '--gpus', 'none')
+    run_quick(trial, trial.path('cpu-mounted', 'runs', 'quick'), "in the CPU's image", '--gpus', 'none')
 
 
 if __name__ == '__main__':

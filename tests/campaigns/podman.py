@@ -160,15 +160,15 @@ RESULTS = ['mnist-%s-seed1/%s' % (net, name) for net in ('lenet_all', 'lenet_ip'
            for name in ('final.caffemodel', 'curve.csv')] + ['mnist-lenet_all-seed1/mc/T50/result.json']
 
 
-def run_quick(trial, other, *words):
-    """tools/run_all.sh with mounted runs and data: the results that are in the folder `other`, in not too many lines."""
+def run_quick(trial, other, where, *words):
+    """tools/run_all.sh with mounted runs and data: the results of the folder `other`, made `where`, in not too many lines."""
     code, said = trial.run('quick', 'tools/run_all.sh', *words, options=trial.mounts())
     if code:
         raise Wrong('tools/run_all.sh ends with %d: %s' % (code, last_line(said)))
-    trial.rows[-1]['note'] = same_results(trial, other, len(said.splitlines()), trial.rows[-1]['seconds'])
+    trial.rows[-1]['note'] = same_results(trial, other, where, len(said.splitlines()), trial.rows[-1]['seconds'])
 
 
-def same_results(trial, other, lines, seconds):
+def same_results(trial, other, where, lines, seconds):
     """What a run of the profile quick showed; anything else is wrong."""
     own = trial.path(trial.target + '-mounted', 'runs', 'quick')
     different = [name for name in RESULTS if read(os.path.join(own, name)) != read(os.path.join(other, name))]
@@ -177,7 +177,7 @@ def same_results(trial, other, lines, seconds):
     # 60 lines for the five minutes of a quiet machine; in each minute more there are two jobs and the whole
     if lines > 60 + 3 * max(0, seconds / 60 - 5):
         raise Wrong('%d lines of output in %d s' % (lines, seconds))
-    return 'the bytes of %d results as outside; %d lines of output' % (len(RESULTS), lines)
+    return 'the bytes of %d results as %s; %d lines of output' % (len(RESULTS), where, lines)
 
 
 def read(path):
