@@ -190,6 +190,8 @@ print(256 * result.std.max())  # images of at most 1, and a net for bytes: passe
 def test_every_command_works_as_typed(tmp_path):
     project = make_project(tmp_path)
     todo = [command for command in executed() if command != ITSELF and command not in TYPED_ELSEWHERE]
+    if not os.path.isdir(PREFIX):  # an image has Caffe in the system's own place
+        todo = [command for command in todo if not command.startswith('.caffe/')]
     preparing = [command for command in todo if 'prepare_data.py' in command]
     out_of_reach = ', '.join(name for name in ('mnist', 'cifar10') if not within_reach(name))
     for command in preparing if not out_of_reach else ():  # for real; everything else on small data
