@@ -197,6 +197,7 @@ def reasons(said):
     """['12 no npm here', ...]: why tests were skipped, as `pytest -rs` lists it."""
     counts = {}
     for count, reason in re.findall(r'^SKIPPED \[(\d+)\] \S+ (.*)$', said, re.MULTILINE):
+        reason = reason.partition('; tried ')[0]  # all the places where a file is not
         counts[reason] = counts.get(reason, 0) + int(count)
     return ['%d %s' % (count, reason[:80]) for reason, count in sorted(counts.items())]
 
