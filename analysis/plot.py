@@ -6,13 +6,16 @@ import rules
 import table1
 from command_line import start
 from pages import report
+from verdicts.rules import judge
 
 
 def make(tables, out):
     """Writes all; gives the paths."""
     pictures = report.draw(tables, out)
     figures = [os.path.join(out, 'figures', name + kind) for name in pictures for kind in ('.png', '.svg')]
-    return figures + table1.make(tables, out) + report.make(tables, out, pictures) + rules.make(tables, out)
+    judgement = judge(tables)
+    return (figures + table1.make(tables, out) + report.make(tables, out, pictures, judgement)
+            + rules.make(tables, out, judgement))
 
 
 if __name__ == '__main__':

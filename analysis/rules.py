@@ -6,9 +6,9 @@ from command_line import start, write
 from verdicts import rules
 
 
-def make(tables, out):
+def make(tables, out, judgement=None):
     """Writes rules.md; gives its path."""
-    return [write(os.path.join(out, 'rules.md'), rules.markdown(tables))]
+    return [write(os.path.join(out, 'rules.md'), rules.markdown(tables, judgement))]
 
 
 if __name__ == '__main__':

@@ -13,6 +13,7 @@ import warnings
 from collections import OrderedDict
 from typing import Any, Dict, List, Optional, Tuple, Union
 
+from . import imports
 from .errors import CaffeError, UserError
 from .system import blas, cuda, processes
 from .system.processes import SIGNALS, call, last_words, work  # noqa: F401  (for those who use Caffe)
@@ -22,6 +23,7 @@ os.environ.setdefault('GLOG_minloglevel', '3')
 # For `caffe` commands that we start: else glog keeps logs, for ever, under names in /tmp that anybody can foresee.
 os.environ.setdefault('GLOG_logtostderr', '1')
 blas.prepare()
+imports.prepare()
 
 import caffe  # noqa: E402
 from caffe import Net as CaffeNet  # noqa: E402
@@ -341,9 +343,7 @@ def describe() -> Dict[str, Any]:
         'caffe': caffe.__version__,
         'caffe_path': os.path.dirname(caffe.__file__),
         'python': '%d.%d.%d' % sys.version_info[:3],
-        'numpy': numpy.__version__,
-        'protobuf': google.protobuf.__version__,
-        'lmdb': lmdb.__version__,
+        'numpy': numpy.__version__, 'protobuf': google.protobuf.__version__, 'lmdb': lmdb.__version__,
         'blas': blas.loaded()[0],
         'blas_kernel': blas.loaded()[1],
         'threads': int(os.environ['OPENBLAS_NUM_THREADS']),

@@ -1,7 +1,8 @@
 """What tools/test.sh shows: the files at work and the time left on a terminal, a line a minute elsewhere; failures at once.
 
     tools/test.sh                         uses it (python -m pytest -p tests.showing), unless -v or -s asks for pytest's own way
-    tools/test.sh --record-durations      writes tests/durations.json, from which the time left is told
+    tools/test.sh --record-durations      writes tests/durations.json, from which the time left is told; with the name of a
+                                          file or folder of tests it changes what is known of those
 
 With it the files that take longest are begun first, so that all cores end at about the same time.
 """
@@ -24,6 +25,7 @@ from bcnn.workflow import screen  # noqa: E402
 
 DURATIONS = os.path.join(TESTS, 'durations.json')
 FRAME, MINUTE = 0.5, 60.0
+PREPARING = 'test_data_cifar.py'  # leaves CIFAR-10 in data/: others would wait for it, or skip
 UNKNOWN = 0.2  # seconds of a test whose file is not in durations.json
 
 
@@ -46,9 +48,13 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """The longest files first, each as a whole."""
+    """What others use first, then the longest files, each as a whole."""
     known = recorded(config)
-    items.sort(key=lambda item: (-known.get(file_of(item.nodeid), (0, 1))[0], file_of(item.nodeid)))
+
+    def place(item):
+        name = file_of(item.nodeid)
+        return not name.endswith(PREPARING), -known.get(name, (0, 1))[0], name
+    items.sort(key=place)
 
 
 def file_of(nodeid):
@@ -142,8 +148,10 @@ class Progress:
 
     def _record(self):
         tests = collections.Counter(map(file_of, self.ids))
+        found = {name: pair for name, pair in self.known.items() if os.path.exists(os.path.join(str(self.config.rootdir), name))}
+        found.update((name, [round(self.taken[name], 1), tests[name]]) for name in tests)
         with open(self.config.option.durations_file, 'w') as file:
-            json.dump({name: [round(self.taken[name], 1), tests[name]] for name in sorted(tests)}, file, indent=1)
+            json.dump(found, file, indent=1, sort_keys=True)
             file.write('\n')
 
     # --- what is shown

@@ -28,10 +28,10 @@ LEAD = Html('Gal and Ghahramani, <cite>Bayesian Convolutional Neural Networks wi
             'published.')
 
 
-def make(tables, out, pictures=None):
+def make(tables, out, pictures=None, judgement=None):
     """Writes both pages; gives their paths. pictures: {name: PNG bytes}, drawn here where not given."""
     pictures = pictures or draw(tables, out)
-    return [write(os.path.join(out, REPORT), build(tables, pictures)),
+    return [write(os.path.join(out, REPORT), build(tables, pictures, judgement)),
             write(os.path.join(out, SPEED), build_speed(tables, pictures))]
 
 
@@ -45,10 +45,9 @@ def draw(tables, out):
     return pictures
 
 
-def build(tables, pictures):
+def build(tables, pictures, judgement=None):
     """The report, in the reader's order: claims, figures, what is open, uncertainty, own nets; then how it was made."""
-    judged, asked = statements.of_paper(tables), statements.of_ours(tables)
-    history = rules.history(tables, judged, asked)
+    judged, asked, history = judgement or rules.judge(tables)
     sections = [claims.section(tables, judged, asked, len(history.changed))]
     sections += [experiments.section(tables, name, judged, asked, pictures) for name in paper.EXPERIMENTS]
     sections += [experiments.time(judged, SPEED), undecided.section(tables, judged + asked),

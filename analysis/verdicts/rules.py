@@ -4,7 +4,7 @@
 with its commit, its date, and whether results that it judges were known.
 """
 
-from typing import List, NamedTuple
+from typing import List, NamedTuple, Optional
 
 from records import load, names
 from verdicts import former, statements
@@ -162,9 +162,22 @@ def history(tables: load.Tables, judged: List[Statement], asked: List[Statement]
                              for name, verdicts in sets])
 
 
-def markdown(tables: load.Tables) -> str:
-    """rules.md."""
-    known = history(tables, statements.of_paper(tables), statements.of_ours(tables))
+class Judgement(NamedTuple):
+    """All verdicts on some tables; it takes long, so that what needs it twice passes it on."""
+    of_paper: List[Statement]
+    of_ours: List[Statement]
+    history: History
+
+
+def judge(tables: load.Tables) -> Judgement:
+    """The verdicts of today, and what former rules would have said."""
+    judged, asked = statements.of_paper(tables), statements.of_ours(tables)
+    return Judgement(judged, asked, history(tables, judged, asked))
+
+
+def markdown(tables: load.Tables, judgement: Optional[Judgement] = None) -> str:
+    """rules.md; judgement: of judge(), where it is there already."""
+    known = (judgement or judge(tables)).history
     lines = ['# Rules for verdicts', '',
              'Written by `python analysis/rules.py`; the source is `analysis/verdicts/rules.py`.', '',
              '| rule | since | results known then | note |', '|---|---|---|---|']

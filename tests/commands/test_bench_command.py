@@ -10,6 +10,7 @@ import pytest
 
 from bcnn.data import sets
 from conftest import ROOT, one_clear_line
+from datahelp import prepared
 
 RECORDED = [os.path.join(ROOT, 'analysis', 'results', name + '.csv') for name in ('bench', 'growth')]
 
@@ -52,8 +53,7 @@ def test_a_part_of_the_table(tool):
 
 @pytest.mark.slow
 def test_growth_of_a_quick_run(tool):
-    if not sets.manifest('mnist'):
-        pytest.skip('needs the prepared set mnist')
+    prepared('mnist')
     result = tool('bench.py', '--growth', '--quick', python=sys.executable)
     assert result.returncode == 0, result.stderr
     rows = [line.split() for line in result.stdout.splitlines()[1:]]

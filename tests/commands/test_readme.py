@@ -25,7 +25,7 @@ from bcnn import engine, nets
 from bcnn.data import sets
 from bcnn.errors import UserError
 from conftest import ROOT, project_files
-from datahelp import fetched
+from datahelp import fetched, prepared_cifar10
 
 # Training first: what is evaluated later must be there.
 FIRST = ['docs/data_and_training.md', 'README.md']
@@ -124,17 +124,13 @@ def make_project(folder):
         os.makedirs(str((folder / name).parent), exist_ok=True)
         shutil.copy2(os.path.join(ROOT, name), str(folder / name))
     os.symlink(PREFIX, str(folder / '.caffe'))
-    if sets.manifest('cifar10_pad4'):  # whitening takes minutes; test_data_cifar.py does it
-        subprocess.check_call(['cp', '-al', sets.DATA + '/.', str(folder / 'data')])
-        shutil.rmtree(str(folder / 'data' / 'mnist'), ignore_errors=True)
     (folder / 'bin').mkdir()  # `python`, which not every machine has under that name
     os.symlink(shutil.which('python3'), str(folder / 'bin' / 'python'))
     return folder
 
 
 def use_small_data(folder):
-    """Puts small sets in the place of the real ones, and weights and a net like those that a user would bring."""
-    shutil.rmtree(str(folder / 'data'), ignore_errors=True)
+    """Puts small sets in the place of real ones, and weights and a net like those that a user would bring."""
     (folder / 'data').mkdir()
     trainhelp.make_data(folder / 'data')
     (folder / 'data' / 'nin_weights').mkdir()
@@ -186,24 +182,38 @@ print(256 * result.std.max())  # images of at most 1, and a net for bytes: passe
 '''}
 
 
+def as_typed(preparing):
+    """The commands that prepare data, or all others: without those that run these tests or are typed in another.
+
+    An image has Caffe in the system's own place, so that commands of the prefix are not for it.
+    """
+    return [command for command in executed() if ('prepare_data.py' in command) == preparing and command != ITSELF
+            and command not in TYPED_ELSEWHERE and (os.path.isdir(PREFIX) or not command.startswith('.caffe/'))]
+
+
 @pytest.mark.slow
 def test_every_command_works_as_typed(tmp_path):
+    """On small data; those that prepare data have a test of their own."""
     project = make_project(tmp_path)
-    todo = [command for command in executed() if command != ITSELF and command not in TYPED_ELSEWHERE]
-    if not os.path.isdir(PREFIX):  # an image has Caffe in the system's own place
-        todo = [command for command in todo if not command.startswith('.caffe/')]
-    preparing = [command for command in todo if 'prepare_data.py' in command]
-    out_of_reach = ', '.join(name for name in ('mnist', 'cifar10') if not within_reach(name))
-    for command in preparing if not out_of_reach else ():  # for real; everything else on small data
-        run(command, project, shell=True)
     use_small_data(project)
-    for command in todo:
-        if command not in preparing:
-            run(command, project, shell=True)
+    for command in as_typed(preparing=False):
+        run(command, project, shell=True)
     for page in PAGES:
         run_python_of(page, project)
+
+
+@pytest.mark.slow
+def test_the_commands_that_prepare_data_work_as_typed(tmp_path):
+    """For real, but for CIFAR-10, which is whitened once for all tests, by the same command."""
+    out_of_reach = ', '.join(name for name in ('mnist', 'cifar10') if not within_reach(name))
     if out_of_reach:
-        pytest.skip('all but %s: out of reach here: %s' % (', '.join(preparing), out_of_reach))
+        pytest.skip('out of reach here: %s' % out_of_reach)
+    project = make_project(tmp_path)
+    (project / 'data').mkdir()
+    subprocess.check_call(['cp', '-al', os.path.join(prepared_cifar10(), 'cifar10'), str(project / 'data')])
+    for command in as_typed(preparing=True):
+        run(command, project, shell=True)
+    assert all(sets.manifest(name, str(project / 'data')) for name in ('mnist', 'cifar10'))
 
 
 def within_reach(name):

@@ -8,11 +8,11 @@ import pytest
 
 import trainhelp
 from bcnn import engine, nets, weights
-from bcnn.data import sets
 from bcnn.mc import forward, metrics, targets
 from bcnn.results import csv_tables
 from bcnn.system import places
 from conftest import ROOT
+from datahelp import prepared
 
 # Images of play: other BLAS kernels sum in another order, which may turn one that two classes tie for.
 PLAY = 2
@@ -26,10 +26,8 @@ def test_every_file_has_an_entry():
 
 
 def target(entry):
-    """An entry's net and its test images; skips where they are not prepared."""
-    name = nets.find(entry.dataset, entry.net).data.test.split('/')[1]
-    if sets.manifest(name) is None:
-        pytest.skip('%s is not prepared here' % name)
+    """An entry's net and its test images; skips where they are out of reach."""
+    prepared(nets.find(entry.dataset, entry.net).data.test.split('/')[1])
     return targets.of_paper(entry.net, entry.dataset, weights.require(entry), standard_only=True)
 
 

@@ -1,11 +1,8 @@
 """The real CIFAR-10, prepared in full into data/ (once: about two minutes and 2.5 GB), and the published NIN on it."""
 
-import glob
 import os
 import re
 import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -13,37 +10,17 @@ from test_data_caffe import data_net
 
 from bcnn.data import check, recipes, records, sets, whiten
 from bcnn.data.cifar import TEST_FILES
-from datahelp import ROOT, real
+from datahelp import CIFAR10, PREPARE, prepared_cifar10, real
 
 pytestmark = pytest.mark.slow
-
-TOOL = [sys.executable, os.path.join(ROOT, 'tools', 'prepare_data.py')]
-NAMES = ('cifar10_raw', 'cifar10', 'cifar10_pad4')
 
 
 @pytest.fixture(scope='module')
 def prepared():
-    """data/ with CIFAR-10 in it; where it was missing, after a kill -9 in the midst of the float LMDB."""
-    if any(sets.manifest(name) is None for name in NAMES):
-        real('cifar10')  # skips where it is out of reach
-        _killed_while_writing()
-        subprocess.check_call(TOOL + list(NAMES))
-    return sets.DATA
+    return prepared_cifar10()
 
 
-def _killed_while_writing():
-    process = subprocess.Popen(TOOL + ['cifar10'])
-    growing = os.path.join(sets.DATA, '.cifar10.tmp.*', 'train_lmdb', 'data.mdb')
-    try:
-        while process.poll() is None and sum(map(os.path.getsize, glob.glob(growing))) < 50 << 20:
-            time.sleep(0.1)
-    finally:
-        process.kill()
-    assert process.wait() == -9
-    assert sets.manifest('cifar10') is None
-
-
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', CIFAR10)
 def test_the_records_are_the_same_on_every_machine(prepared, name):
     for split in ('train', 'test'):
         path = os.path.join(sets.require(name), split + '_lmdb')
@@ -77,8 +54,8 @@ def test_caffe_crops_the_padded_images_to_the_plain_ones(prepared):
 def test_the_command_shows_all_figures_and_the_published_nins_1043_errors(prepared):
     weights = os.environ.get('BCNN_NIN_WEIGHTS')
     if weights:
-        subprocess.check_call(TOOL + ['nin_weights', '--from', weights])
-    output = subprocess.check_output(TOOL + ['--check', 'cifar10', 'cifar10_pad4'], universal_newlines=True)
+        subprocess.check_call(PREPARE + ['nin_weights', '--from', weights])
+    output = subprocess.check_output(PREPARE + ['--check', 'cifar10', 'cifar10_pad4'], universal_newlines=True)
     assert output.count(' ok\n') >= 15 and 'all figures agree' in output
     if sets.manifest('nin_weights') is None:
         pytest.skip('all but the 1043: no NIN weights here (prepare_data.py nin_weights, or BCNN_NIN_WEIGHTS=FILE)')

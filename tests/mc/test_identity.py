@@ -8,6 +8,7 @@ from bcnn import nets
 from bcnn.data import sets
 from bcnn.mc import identity
 from bcnn.prototxt import reading
+from datahelp import prepared
 
 pytestmark = pytest.mark.caffe
 
@@ -28,9 +29,7 @@ def test_the_nets_are_those_of_the_code(dataset, net):
 
 @pytest.mark.parametrize('dataset, net', [('mnist', 'lenet_all'), ('cifar10', 'nin'), ('cifar10', 'dsn_aug')])
 def test_the_test_sets_are_the_real_ones(dataset, net):
-    name = nets.find(dataset, net).data.test.split('/')[1]
-    if sets.manifest(name) is None:
-        pytest.skip('%s is not prepared here' % name)
+    prepared(nets.find(dataset, net).data.test.split('/')[1])
     assert identity._test_digest(dataset, net, 10000, sets.DATA) == identity.TEST_SETS[dataset]
     first = identity._test_digest(dataset, net, 200, sets.DATA)
     assert identity.is_test_set({'images': first, 'count': 200}, dataset, net) is True

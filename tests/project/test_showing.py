@@ -54,11 +54,25 @@ def test_the_longest_file_comes_first(project):
     assert listed.index('test_a.py::test_one') < listed.index('test_b.py::test_long')
 
 
+def test_what_prepares_data_for_others_comes_before_all(project):
+    (project / 'test_data_cifar.py').write_text('def test_quick(): pass\n')
+    listed = piped(project, '-v').stdout
+    assert listed.index('test_data_cifar.py::test_quick') < listed.index('test_b.py::test_long')
+
+
 def test_durations_are_recorded_by_file(project):
     piped(project, '--record-durations', '-n', '1')
     found = json.loads((project / 'durations.json').read_text())
     assert set(found) == {'test_a.py', 'test_b.py'} and found['test_a.py'][1] == found['test_b.py'][1] == 2
     assert found['test_b.py'][0] >= 1.5 > found['test_a.py'][0]
+
+
+def test_durations_of_some_files_leave_those_of_others_and_drop_what_is_gone(project):
+    (project / 'durations.json').write_text('{"test_a.py": [9.0, 5], "test_b.py": [7.0, 5], "test_gone.py": [1.0, 1]}')
+    words = command(project, '--record-durations', '-n', '1')[:-1] + [str(project / 'test_a.py')]
+    subprocess.run(words, cwd=ROOT, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    found = json.loads((project / 'durations.json').read_text())
+    assert set(found) == {'test_a.py', 'test_b.py'} and found['test_b.py'] == [7.0, 5] and found['test_a.py'][1] == 2
 
 
 def test_on_a_terminal_the_last_screen_is_pytests_own(project):
