@@ -53,6 +53,7 @@ def _locked(path, busy):
             os.close(descriptor)
             raise
         os.close(descriptor)
+        os.makedirs(os.path.dirname(path), exist_ok=True)  # the last holder took it away, if that left it empty
 
 
 def _wait(descriptor, busy):

@@ -93,6 +93,15 @@ def test_the_lock_is_waited_for_and_a_kill_frees_it(tmp_path):
     assert snapshot(tmp_path) == {}
 
 
+def test_who_waits_gets_the_lock_where_its_folder_was_taken_away(tmp_path):
+    """Two downloads of one set, and no source works: the first leaves the folder empty, so that it goes."""
+    folder = tmp_path / 'downloads'
+    with files.folder(folder), locks.lock(folder / 'lock'):
+        second = python(HOLD, folder / 'lock', 0)
+        assert second.stdout.readline() == 'waiting\n'
+    assert second.communicate(timeout=10)[0] == 'got it\n' and second.returncode == 0
+
+
 def test_many_processes_never_hold_the_lock_together(tmp_path):
     code = ('import os, sys; from bcnn.system import files, locks\n'
             'for _ in range(40):\n'
