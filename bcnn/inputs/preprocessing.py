@@ -216,6 +216,8 @@ def apply(transform: Transform, images: np.ndarray) -> np.ndarray:
 
 
 def _fitting_mean(mean, images):
+    if not mean.size:
+        raise UserError('the mean is of %d x %d pixels: it is empty' % mean.shape[1:])
     if mean.shape[0] not in (1, images.shape[1]):
         raise UserError('the mean has %d channels, the images have %d' % (mean.shape[0], images.shape[1]))
     if mean.shape[1:] not in ((1, 1), images.shape[2:]):

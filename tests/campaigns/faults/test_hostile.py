@@ -206,6 +206,7 @@ def test_labels_that_are_no_numbers(tmp_path, table):
         sources.open_images(str(tmp_path))
 
 
+@pytest.mark.filterwarnings('error')  # numpy's would be lines of their own
 def test_a_mean_of_another_size_is_one_line():
     for shape in ((3, 4, 4), (3, 0, 0), (1, 2, 3)):
         with pytest.raises(UserError, match='the mean is of'):
