@@ -91,30 +91,20 @@ PREPARE = [sys.executable, os.path.join(ROOT, 'tools', 'prepare_data.py')]
 CIFAR10 = ('cifar10_raw', 'cifar10', 'cifar10_pad4')
 
 
-def prepared_cifar10():
-    """data/ with CIFAR-10 in it: made by the tool for the first test that asks, while those on other cores wait for it.
-
-    Where the padded images were missing, they are made after a kill -9 in the midst of them: their LMDB of floats is the
-    largest, and made without whitening anything anew.
-    """
-    if any(sets.manifest(name) is None for name in CIFAR10):
-        real('cifar10')  # skips where it is out of reach
-        with files.folder(sets.DATA), locks.lock(os.path.join(sets.DATA, '.tests.lock')):
-            subprocess.check_call(PREPARE + ['cifar10_raw', 'cifar10'])
-            if sets.manifest('cifar10_pad4') is None:
-                _kill_while_padding()
-                subprocess.check_call(PREPARE + ['cifar10_pad4'])
-    return sets.DATA
-
-
 def prepared(name):
-    """data/ with this set in it, as the tools find it: made for the first test that asks; skips where out of reach."""
-    if name in CIFAR10:
-        return prepared_cifar10()
-    if sets.manifest(name) is None:
-        real(name)
+    """data/ with this set in it, as the tools find it: made for the first test that asks, while those on other cores wait.
+
+    CIFAR-10 is made whole. Where its padded images were missing, they are made after a kill -9 in the midst of them: their
+    LMDB of floats is the largest, and made without whitening anything anew.
+    """
+    needed, source_ = (CIFAR10, 'cifar10') if name in CIFAR10 else ((name,), name)
+    if any(sets.manifest(each) is None for each in needed):
+        real(source_)  # skips where it is out of reach
         with files.folder(sets.DATA), locks.lock(os.path.join(sets.DATA, '.tests.lock')):
-            subprocess.check_call(PREPARE + [name])
+            for each in needed:
+                if each == 'cifar10_pad4' and sets.manifest(each) is None:
+                    _kill_while_padding()
+                subprocess.check_call(PREPARE + [each])
     return sets.DATA
 
 

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from test_data_caffe import data_net
 
+import datahelp
 from bcnn.data import check, recipes, records, sets, whiten
 from bcnn.data.cifar import TEST_FILES
-from datahelp import CIFAR10, PREPARE, prepared_cifar10, real
+from datahelp import CIFAR10, PREPARE, real
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope='module')
 def prepared():
-    return prepared_cifar10()
+    return datahelp.prepared('cifar10')
 
 
 @pytest.mark.parametrize('name', CIFAR10)
