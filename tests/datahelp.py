@@ -88,14 +88,14 @@ def real(name):
 
 
 PREPARE = [sys.executable, os.path.join(ROOT, 'tools', 'prepare_data.py')]
-CIFAR10 = ('cifar10_raw', 'cifar10', 'cifar10_pad4')
+CIFAR10 = ('cifar10_raw', 'cifar10_pad4', 'cifar10')  # the padded one brings along what it is made from
 
 
 def prepared(name):
     """data/ with this set in it, as the tools find it: made for the first test that asks, while those on other cores wait.
 
     CIFAR-10 is made whole. Where its padded images were missing, they are made after a kill -9 in the midst of them: their
-    LMDB of floats is the largest, and made without whitening anything anew.
+    LMDB of floats is the largest, and afterwards nothing is whitened anew.
     """
     needed, source_ = (CIFAR10, 'cifar10') if name in CIFAR10 else ((name,), name)
     if any(sets.manifest(each) is None for each in needed):

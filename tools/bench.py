@@ -42,11 +42,12 @@ def run(args):
         raise UserError('--only, --clock and --gpu are for the table: not with --growth')
     what, options = (growth, {}) if args.growth else (benchmark, {'by': args.clock, 'only': args.only, 'gpu': args.gpu})
     rounds = args.rounds if args.rounds is not None else 1 if args.quick else what.ROUNDS
+    record = what.recorder(os.path.join(ROOT, 'analysis', 'results'), **options) if args.record else None
     found = what.run(rounds, args.quick, **options)
     for line in what.lines(found):
         print(line)
-    if args.record:
-        what.record(found, os.path.join(ROOT, 'analysis', 'results'), **options)
+    if record:
+        record(found)
 
 
 if __name__ == '__main__':

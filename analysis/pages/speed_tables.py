@@ -20,16 +20,15 @@ def training_times(tables: Tables) -> str:
 
 
 def training_steps(tables: Tables) -> str:
-    """Milliseconds of a training step by our driver; `caffe train` and PyTorch beside it, where all were measured."""
+    """Milliseconds of a training step by our driver; beside it the others that were measured for a net."""
     rows = where(tables['bench'], part='training')
-    known, lines = ('driver', 'caffe train', 'PyTorch'), []
-    for subject in sorted(set(rows['subject'])):
+    others, lines = ('caffe train', 'PyTorch', 'PyTorch, channels_last'), []
+    for subject in sorted(set(where(rows, way=others[0])['subject'])):
         here = where(rows, subject=subject)
-        if set(known) <= set(here['way']):
-            ours, caffe, torch = (where(here, way=way).iloc[0] for way in known)
-            lines.append([bench_chart.title(subject), bench_chart.three_digits(ours['value']),
-                          '%.2f' % caffe['times'], '%.2f' % torch['times']])
-    return markdown(['net', '`tools/train.py`, ms', '`caffe train`, times as long', 'PyTorch, times as long'], lines)
+        lines.append([bench_chart.title(subject), bench_chart.three_digits(where(here, way='driver')['value'].iloc[0])]
+                     + [_ratio(where(here, way=way)['times']) for way in others])
+    return markdown(['net', '`tools/train.py`, ms', '`caffe train`, times as long'] + [
+        '%s, times as long' % way for way in others[1:]], lines)
 
 
 def ways(tables: Tables) -> str:

@@ -147,16 +147,14 @@ def machine(gpu: Optional[int] = None) -> str:
                      + ['%s %s' % pair for pair in sorted(versions.items()) if not pair[1].startswith('no ')])
 
 
-def record(rows: Sequence[Row], folder: str, by: str = 'wall', only: Optional[str] = None,
-           gpu: Optional[int] = None) -> None:
-    """Write the rows as the table `bench` or `bench_gpu` of the recorded results, replacing it as a whole, or where
-    only some were measured these: what stands in one table was measured on one machine."""
+def recorder(folder: str, by: str = 'wall', only: Optional[str] = None,
+             gpu: Optional[int] = None) -> Callable[[Sequence[Row]], None]:
+    """A function that writes rows as the table `bench` or `bench_gpu` of the recorded results, replacing it as a whole,
+    or where only some are measured these. What stands in one table was measured on one machine: rows that would not
+    belong there are refused now, before they are measured."""
     here = machine(gpu) + ('; processor time' if by == 'cpu' else '')
     name = 'bench' if gpu is None else 'bench_gpu'
-    recorded = [dict(row._asdict(), machine=here) for row in rows]
-    if not only:
-        writing.write(name, recorded, folder)
-        return
-    if set(row['machine'] for row in csv_tables.read(folder, name)) - {here}:
+    if only and set(row['machine'] for row in csv_tables.read(folder, name)) - {here}:
         raise UserError('the recorded table was measured on another machine, or by another clock: record it as a whole')
-    writing.record(name, recorded, folder)
+    write = writing.record if only else writing.write
+    return lambda rows: write(name, [dict(row._asdict(), machine=here) for row in rows], folder)

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from statistics import median
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from .. import engine, nets
 from ..results import writing
@@ -101,7 +101,7 @@ def lines(rows: Sequence[Growth]) -> Iterator[str]:
             row.megabytes)
 
 
-def record(rows: Sequence[Growth], folder: str) -> None:
-    """Write the table `growth` of the recorded results, replacing it as a whole."""
+def recorder(folder: str) -> Callable[[Sequence[Growth]], None]:
+    """A function that writes rows as the table `growth` of the recorded results, replacing it as a whole."""
     here = benchmark.machine()
-    writing.write('growth', [dict(row._asdict(), machine=here) for row in rows], folder)
+    return lambda rows: writing.write('growth', [dict(row._asdict(), machine=here) for row in rows], folder)

@@ -59,10 +59,10 @@ def both(here: side.Side, there: side.Side, case: side.Case, folder: str) -> Lis
     weights = os.path.join(folder, 'weights.caffemodel')
     engine.call(side.make_weights, case, weights)
     shown = []
-    for device, place in ((here, 'here'), (there, 'there')):
+    for show, place in ((here, 'here'), (there.compared, 'there')):
         run_folder = os.path.join(folder, '-'.join(case) + '-' + place)
         os.makedirs(run_folder)
-        shown.append(engine.call(device, case, weights, run_folder))
+        shown.append(engine.call(show, case, weights, run_folder))
     return shown
 
 

@@ -6,7 +6,7 @@ and nothing is judged (that is bcnn.devices.verdicts).
 
 import os
 from collections import OrderedDict
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from ..mc import forward
 from ..prototxt import facts, rewriting
 from ..training import snapshots
 
-BATCH = 8    # images of a training step
+BATCH = 4    # images of a training step
 STEPS = 10   # of the solver
-IMAGES = 4   # of those that are sampled
+IMAGES = 2   # of those that are sampled
 PASSES = 100
 SEED = 1
 LABELS = 10
@@ -74,13 +74,21 @@ class Side:
         self.gpu = gpu
 
     def __call__(self, case, weights, folder):
-        """All that this device has to show for a net; `folder` is for its snapshots."""
-        engine.use_device(self.gpu)
-        shown = OrderedDict(self.one_pass(case, weights))
-        shown.update(self.steps(case, weights, folder))
+        """All that a device which is checked has to show for a net; `folder` is for its snapshots."""
+        shown = self.compared(case, weights, folder)
+        shown['resumed'] = self.resumed(case, weights, folder)
         if nets.find(*case).where:
             shown['masks'] = self.masks(case, weights)
-            shown.update(self.samples(case, weights))
+            shown.update(self.other_ways(case, weights))
+        return shown
+
+    def compared(self, case: Case, weights: str, folder: str) -> Dict[str, Any]:
+        """What is compared with another device: all that the CPU beside it has to show."""
+        engine.use_device(self.gpu)
+        shown = OrderedDict(self.one_pass(case, weights))
+        shown['steps'] = self.steps(case, weights, folder)
+        if nets.find(*case).where:
+            shown['stream'] = self.passes(case, weights)
         return shown
 
     def load(self, message: engine.NetParameter, weights: str, phase: int = engine.TEST) -> engine.CaffeNet:
@@ -100,18 +108,22 @@ class Side:
         outputs = [np.array(net.blobs[name].data).ravel() for name in net.outputs + [scores_of(case)]]
         return [('forward', {'outputs': np.concatenate(outputs)}), ('gradients', parameters(net, 'diff'))]
 
-    def steps(self, case: Case, weights: str, folder: str) -> List[Tuple[str, Dict[str, np.ndarray]]]:
-        """What ten steps of the paper's solver change; and what it is after going on from a snapshot half way."""
-        started = self.solver(case, weights, folder)
-        before = parameters(started.net)
-        self.train(started, case, 0, STEPS // 2)
-        snapshot = snapshots.write(folder, 1, started, [])
-        self.train(started, case, STEPS // 2, STEPS)
-        resumed = self.solver(case, weights, folder)
-        snapshots.restore(resumed, snapshot)
-        self.train(resumed, case, STEPS // 2, STEPS)
-        return [(name, {key: value - before[key] for key, value in parameters(solver.net).items()})
-                for name, solver in (('steps', started), ('resumed', resumed))]
+    def steps(self, case: Case, weights: str, folder: str) -> Dict[str, np.ndarray]:
+        """What ten steps of the paper's solver change, with a snapshot half way."""
+        solver = self.solver(case, weights, folder)
+        before = parameters(solver.net)
+        self.train(solver, case, 0, STEPS // 2)
+        snapshots.write(folder, 1, solver, [])
+        self.train(solver, case, STEPS // 2, STEPS)
+        return changes(solver, before)
+
+    def resumed(self, case: Case, weights: str, folder: str) -> Dict[str, np.ndarray]:
+        """The same, gone on from that snapshot."""
+        solver = self.solver(case, weights, folder)
+        before = parameters(solver.net)
+        snapshots.restore(solver, snapshots.newest(folder))
+        self.train(solver, case, STEPS // 2, STEPS)
+        return changes(solver, before)
 
     def solver(self, case: Case, weights: str, folder: str) -> engine.CaffeSolver:
         dataset, net = case
@@ -152,24 +164,31 @@ class Side:
                         seen[layer.name].append(kept(net, layer))
         return {name: np.array(states) for name, states in seen.items()}
 
-    def samples(self, case: Case, weights: str) -> List[Tuple[str, np.ndarray]]:
-        """Class probabilities of T passes both ways, and of one pass from the input and from the first dropout on."""
-        images = noise(case, IMAGES, 99)
-        message = nets.mc(case[1], case[0], batch=IMAGES)
-        net = self.load(message, weights)
-        wiring = forward.wiring_of(message, net)
-        copying = rewriting.replicate(message, PASSES)
+    def passes(self, case: Case, weights: str) -> np.ndarray:
+        """Class probabilities of T passes: passes x images x classes."""
+        message, net, images = self.sampling(case, weights)
         self.seed(3)
-        streamed = np.array([np.array(probs) for probs, _ in self.stream(net, wiring, images, PASSES)])
+        return np.array([np.array(probs) for probs, _ in self.stream(net, forward.wiring_of(message, net), images, PASSES)])
+
+    def other_ways(self, case: Case, weights: str) -> List[Tuple[str, np.ndarray]]:
+        """The same with copies of each image; and one pass from the input and from the first dropout on."""
+        message, net, images = self.sampling(case, weights)
+        copying = rewriting.replicate(message, PASSES)
         self.seed(4)
         copied = self.load(copying, weights)
         passes = forward.replicate(copied, forward.wiring_of(copying, copied), images, PASSES)
         replicated = np.array([probs for probs, _ in passes])
+        wiring = forward.wiring_of(message, net)
         self.seed(5)
         whole = forward.standard(net, wiring, images)[0]
         self.seed(5)
         (later, _), = self.stream(net, wiring, images, 1)
-        return [('stream', streamed), ('replicate', replicated), ('whole', whole), ('later', np.array(later))]
+        return [('replicate', replicated), ('whole', whole), ('later', np.array(later))]
+
+    def sampling(self, case: Case, weights: str) -> Tuple[engine.NetParameter, engine.CaffeNet, np.ndarray]:
+        """(net, the same in Caffe, images) of what is sampled."""
+        message = nets.mc(case[1], case[0], batch=IMAGES)
+        return message, self.load(message, weights), noise(case, IMAGES, 99)
 
     def stream(self, net: engine.CaffeNet, wiring: forward.Wiring, images: np.ndarray,
                T: int) -> Iterator[forward.Pass]:
@@ -189,6 +208,11 @@ def parameters(net: engine.CaffeNet, what: str = 'data') -> Dict[str, np.ndarray
     """Copies of all weights, or of their gradients: {'conv1 weights': array}."""
     return {'%s %s' % (name, kind): np.array(getattr(blob, what))
             for name, blobs in net.params.items() for kind, blob in zip(('weights', 'biases'), blobs)}
+
+
+def changes(solver: engine.CaffeSolver, before: Dict[str, np.ndarray]) -> Dict[str, np.ndarray]:
+    """What a solver has changed of the weights."""
+    return {key: value - before[key] for key, value in parameters(solver.net).items()}
 
 
 def kept(net: engine.CaffeNet, layer: engine.LayerParameter) -> np.ndarray:

@@ -124,7 +124,7 @@ def test_what_is_recorded_is_what_was_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(benchmark, 'machine', lambda gpu: 'a machine')
     measures = [one('ours', [1, 2, 4], T=20, base=True), one('bad', [UserError('why')], T=20)]
     rows = measuring.measure(measures, 3, rates=lambda: RATES)
-    benchmark.record(rows, str(tmp_path))
+    benchmark.recorder(str(tmp_path))(rows)
     read = csv_tables.read(str(tmp_path), 'bench')
     assert [(row['way'], row['value'], row['low'], row['rounds'], row['note']) for row in read] == [
         ('bad', None, None, 0, 'why'), ('ours', 2e5, 1e5, 3, 'a note')]
@@ -135,20 +135,20 @@ def test_some_rows_are_recorded_in_the_table_of_the_same_machine_only(tmp_path, 
     monkeypatch.setattr(benchmark, 'machine', lambda gpu: 'a machine')
     first = measuring.measure([one('ours', [1]), one('theirs', [2])], 1, rates=lambda: RATES)
     again = measuring.measure([one('ours', [3])], 1, rates=lambda: RATES)
-    benchmark.record(first, str(tmp_path))
-    benchmark.record(again, str(tmp_path), only='*ours')
+    benchmark.recorder(str(tmp_path))(first)
+    benchmark.recorder(str(tmp_path), only='*ours')(again)
     assert {row['way']: row['value'] for row in csv_tables.read(str(tmp_path), 'bench')} == {'ours': 3e5, 'theirs': 2e5}
     monkeypatch.setattr(benchmark, 'machine', lambda gpu: 'another')
     with pytest.raises(UserError, match='on another machine'):
-        benchmark.record(again, str(tmp_path), only='*ours')
-    benchmark.record(again, str(tmp_path))
+        benchmark.recorder(str(tmp_path), only='*ours')
+    benchmark.recorder(str(tmp_path))(again)
     assert [row['machine'] for row in csv_tables.read(str(tmp_path), 'bench')] == ['another']
 
 
 def test_what_a_gpu_took_stands_in_a_table_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr(benchmark, 'machine', lambda gpu: 'a GPU' if gpu == 1 else 'a machine')
     rows = measuring.measure([one('ours', [1])], 1, rates=lambda: RATES)
-    benchmark.record(rows, str(tmp_path), gpu=1)
+    benchmark.recorder(str(tmp_path), gpu=1)(rows)
     assert os.listdir(str(tmp_path)) == ['bench_gpu.csv']
     assert [row['machine'] for row in csv_tables.read(str(tmp_path), 'bench_gpu')] == ['a GPU']
 

@@ -18,7 +18,7 @@ from bcnn.data import check, records, sets
 from bcnn.errors import UserError
 from bcnn.system import files, locks
 from conftest import one_clear_line
-from datahelp import ROOT, cifar_bytes, mnist_bytes, put, real, snapshot, source
+from datahelp import ROOT, mnist_bytes, put, real, snapshot, source
 
 TOOL = 'prepare_data.py'
 MNIST = [name for name, entry in sets.SETS.items() if entry.source == 'mnist' and 'draw' not in name]
@@ -62,15 +62,6 @@ def test_a_set_is_made_without_its_siblings(tool, tmp_path, prepared):
     assert os.listdir(str(tmp_path / 'data')) == ['mnist_32'] and 'mnist_32: made (' in result.stdout
     assert mdbs(tmp_path / 'data')['mnist_32/train_lmdb/data.mdb'] == mdbs(prepared)['mnist_32/train_lmdb/data.mdb']
     assert sets.with_bases(['cifar10_pad4']) == ['cifar10', 'cifar10_pad4'] and sets.with_bases(['cifar10_raw']) == ['cifar10_raw']
-
-
-def test_a_set_made_from_another_brings_that_one_along(tmp_path):
-    """From a small CIFAR-10 in the real format; whitening is real, of few images."""
-    small = cifar_bytes(4)
-    sets.prepare(['cifar10_pad4'], str(tmp_path), put(tmp_path / 'mine', small), {'cifar10': source(small)})
-    assert sorted(name for name in os.listdir(str(tmp_path)) if name != 'mine') == ['cifar10', 'cifar10_pad4']
-    plain, padded = (records.load(str(tmp_path / name / 'test_lmdb'))[0] for name in ('cifar10', 'cifar10_pad4'))
-    assert (padded[:, :, 4:-4, 4:-4] == plain).all() and padded.shape[2:] == (40, 40)
 
 
 def test_subsets_are_random_nested_and_in_file_order(prepared):
