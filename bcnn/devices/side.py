@@ -168,7 +168,8 @@ class Side:
         """Class probabilities of T passes: passes x images x classes."""
         message, net, images = self.sampling(case, weights)
         self.seed(3)
-        return np.array([np.array(probs) for probs, _ in self.stream(net, forward.wiring_of(message, net), images, PASSES)])
+        passes = self.stream(net, forward.wiring_of(message, net), images, PASSES)
+        return np.array([np.array(probs) for probs, _ in passes])
 
     def other_ways(self, case: Case, weights: str) -> List[Tuple[str, np.ndarray]]:
         """The same with copies of each image; and one pass from the input and from the first dropout on."""

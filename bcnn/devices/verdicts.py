@@ -57,7 +57,7 @@ def compare(net: str, here: Dict[str, Any], there: Dict[str, Any]) -> Iterator[R
                          ('resumed', here['steps'])):
         measured, where = max((apart(here[check][key], other[key]), key) for key in other)
         yield row(check, measured, where)
-    if 'masks' in there:
+    if 'masks' in here:
         yield from (row(*worst) for worst in masks(here['masks']))
         for check, other in (('ways', here['replicate']), ('devices', there['stream'])):
             measured, where, allowed = distributions(here['stream'], other)
