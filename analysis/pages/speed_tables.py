@@ -22,11 +22,13 @@ def training_times(tables: Tables) -> str:
 def training_steps(tables: Tables) -> str:
     """Milliseconds of a training step by our driver; beside it the others that were measured for a net."""
     rows = where(tables['bench'], part='training')
+    rows = rows[rows['value'].notnull()]
     others, lines = ('caffe train', 'PyTorch', 'PyTorch, channels_last'), []
-    for subject in sorted(set(where(rows, way=others[0])['subject'])):
-        here = where(rows, subject=subject)
-        lines.append([bench_chart.title(subject), bench_chart.three_digits(where(here, way='driver')['value'].iloc[0])]
-                     + [_ratio(where(here, way=way)['times']) for way in others])
+    for _, ours in where(rows, way='driver').sort_values('subject').iterrows():
+        here = where(rows, subject=ours['subject'])
+        if set(others) & set(here['way']):
+            lines.append([bench_chart.title(ours['subject']), bench_chart.three_digits(ours['value'])]
+                         + [_ratio(where(here, way=way)['times']) for way in others])
     return markdown(['net', '`tools/train.py`, ms', '`caffe train`, times as long'] + [
         '%s, times as long' % way for way in others[1:]], lines)
 

@@ -133,8 +133,12 @@ def test_speed_tables_are_of_what_was_measured_beside_ours():
                               ('PyTorch, channels_last', 2500.0, 1.05)):
         made.speed('training', 'cifar10/nin', None, way, value, times=times)
     made.speed('training', 'mnist/lenet_ip', None, 'driver', 24.6)  # alone: nothing to compare it with
+    made.speed('training', 'mnist/lenet_none', None, 'driver', 23.2, times=1)
+    made.speed('training', 'mnist/lenet_none', None, 'caffe train', 23.4, times=1.01)
+    made.speed('training', 'mnist/lenet_none', None, 'PyTorch', None, note='not installed')
     made.speed('settings', 'cifar10/nin', 20, 'as mc_eval.py is set', 4400, times=1.0)
     made.speed('settings', 'cifar10/nin', 20, 'batch of 1', 5500, times=1.25)
     tables = made.tables()
-    assert cells(speed_tables.training_steps(tables)) == [['NIN on CIFAR-10', '2,392', '0.98', '1.24', '1.05']]
+    assert cells(speed_tables.training_steps(tables)) == [['NIN on CIFAR-10', '2,392', '0.98', '1.24', '1.05'],
+                                                          ['lenet-none on MNIST', '23.2', '1.01', '', '']]
     assert cells(speed_tables.settings(tables)) == [['batch of 1', 'NIN on CIFAR-10', '1.25']]
