@@ -89,13 +89,13 @@ def make_set(data, name, **splits):
                    'splits': facts, 'sha256': '', 'source': 'a test'}, file)
 
 
-def make_data(data):
-    """A folder with small sets: mnist, and digits in the shapes of cifar10 and cifar10_pad4."""
-    (images, labels), (test, test_labels) = mnist('train', TRAIN), mnist('test', TEST)
+def make_data(data, tested=TEST, tested_in_colour=10):
+    """A folder with small sets: mnist, and digits in the shapes of cifar10 and cifar10_pad4; so many test images each."""
+    (images, labels), (test, test_labels) = mnist('train', TRAIN), mnist('test', tested)
     make_set(data, 'mnist', train=(images, labels), test=(test, test_labels))
     for name, size in (('cifar10', 32), ('cifar10_pad4', 40)):
         make_set(data, name, train=(padded(images[:20], size, 1 / 128.0), labels[:20]),
-                 test=(padded(test[:10], size, 1 / 128.0), test_labels[:10]))
+                 test=(padded(test[:tested_in_colour], size, 1 / 128.0), test_labels[:tested_in_colour]))
     raw = padded(test[:10], 32, 1).astype(np.uint8)
     make_set(data, 'cifar10_raw', train=(raw, test_labels[:10]), test=(raw, test_labels[:10]))
     return str(data)

@@ -132,7 +132,7 @@ def make_project(folder):
 def use_small_data(folder):
     """Puts small sets in the place of real ones, and weights and a net like those that a user would bring."""
     (folder / 'data').mkdir()
-    trainhelp.make_data(folder / 'data')
+    trainhelp.make_data(folder / 'data', tested=60, tested_in_colour=3)  # T=100 of DSN, five times, on each
     (folder / 'data' / 'nin_weights').mkdir()
     trainhelp.make_subset(folder / 'data', 4)
     engine.call(save_weights, nets.deploy('nin', 'cifar10'), str(folder / 'data/nin_weights/cifar10_nin.caffemodel'))
