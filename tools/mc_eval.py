@@ -41,12 +41,16 @@ def make_parser():
     add('--standard-only', action='store_true', help='no MC passes')
     add('--name', help='under which a net or data of your own is recorded (default: of the file or its folder)')
     add('--out', help='folder of the results (default: below runs/)')
+    add('--gallery', action='store_true', help='a page there to look through, as tools/gallery.py writes it')
     return parser
 
 
 def run(args):
+    from bcnn.gallery import page
     from bcnn.mc import cli
-    cli.evaluate(args)
+    folder = cli.evaluate(args)
+    if args.gallery:
+        print('%s: %d images' % page.write(folder))
 
 
 if __name__ == '__main__':

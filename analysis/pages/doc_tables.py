@@ -144,7 +144,8 @@ def quick(tables):
         seed = ', seed %d' % job.seed if kind == 'curve' else ''
         rows = where(recorded, dataset=job.dataset, net=job.net, kind=kind, blas_kernel=kernel)
         lines.append('%s%s, %s: %s' % (names.target(job.dataset, job.net), seed, plan.about(job), _errors(rows, job)))
-    return block(lines + ['report: .../runs/quick/report/report.html'])
+    return block(lines + ['gallery: .../runs/quick/mnist-lenet_all-seed1/mc/T50/gallery.html',
+                          'report: .../runs/quick/report/report.html'])
 
 
 def _errors(rows, job):

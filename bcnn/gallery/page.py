@@ -21,7 +21,6 @@ from . import pixels, sheets
 
 TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'template')
 MOST_CLASSES = 12  # of an image that go into the page: the likeliest, and the true one
-NAME = 'gallery.html'
 
 # What images can be sorted by, beside their order: of images.npz or made in _measures; its name, what it is.
 MEASURES = OrderedDict([
@@ -40,7 +39,7 @@ MEASURES = OrderedDict([
 def write(folder: str, out: Optional[str] = None, data: Optional[str] = None,
           order: Optional[str] = None) -> Tuple[str, int]:
     """Writes the page of the evaluation in a folder; gives its path and how many images are on it."""
-    path = out or os.path.join(folder, NAME)
+    path = out or os.path.join(folder, places.GALLERY)
     config, stored, source = _read(folder)
     if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
         raise UserError('%s: no folder for it' % path)

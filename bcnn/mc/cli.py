@@ -15,8 +15,8 @@ from . import adaptive, evaluation, so_far, targets
 DEFAULT_T = paper.run_of('table1', 'cifar10', 'dsn_aug').T  # for every net: Table 1's, and Figure 4's last
 
 
-def evaluate(args: argparse.Namespace) -> None:
-    """Do what tools/mc_eval.py was asked for and print the result."""
+def evaluate(args: argparse.Namespace) -> str:
+    """Do what tools/mc_eval.py was asked for and print the result; gives the folder where it is stored."""
     engine.require_device(args.gpu)
     without = args.standard_only or args.net == 'lenet_none' and args.T is None
     common = dict(limit=args.limit, crops=args.crops, standard_only=without, options=options_of(args),
@@ -42,6 +42,7 @@ def evaluate(args: argparse.Namespace) -> None:
         raise
     print('\n'.join(table(target, result, args.average)))
     print('stored in %s' % os.path.relpath(folder))
+    return folder
 
 
 def options_of(args: argparse.Namespace) -> preprocessing.Options:

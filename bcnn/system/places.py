@@ -42,6 +42,7 @@ SNAPSHOTS, STATE = 'snapshots', 'state.json'
 # Of an evaluation, below its run; see bcnn.mc.evaluation.
 EVALUATIONS, BLOCKS, RESULT, IMAGES, IMAGES_CSV = 'mc', 'blocks', 'result.json', 'images.npz', 'images.csv'
 STUDIES = 'studies'  # beyond the paper, below a run; see bcnn.studies.trained
+GALLERY = 'gallery.html'  # of an evaluation, to look through; see bcnn.gallery
 SOURCE = 'source.json'  # where its images are, the names of their files and classes, the name that a user gave it
 SNAPSHOT = re.compile(r'stage(\d+)-(\d{8,})$')
 

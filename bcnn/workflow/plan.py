@@ -253,7 +253,7 @@ def command(job: Job, gpus: Sequence[int] = (), on_cluster: bool = False) -> Lis
         words += ['--adaptive'] if job.adaptive else []
     else:
         words = tool('mc_eval.py') + ['--net', job.net, '--dataset', job.dataset, '--weights', job.weights,
-                                      '--T', str(job.T), '--repeats', str(job.repeats)]
+                                      '--T', str(job.T), '--repeats', str(job.repeats), '--gallery']
         words += ['--limit', str(job.limit)] if job.limit else []
     words += ['--streams', str(job.streams)] if job.streams else []
     words += ['--out', job.folder]

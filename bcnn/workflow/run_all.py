@@ -280,6 +280,9 @@ def ending(plan: Plan, failed: Sequence[Tuple[str, str, str]], code: int = 0) ->
         yield '    %s' % finding.text
     if findings:
         yield agreement.summary(findings)
+    galleries = [os.path.join(job.folder, places.GALLERY) for job in finished if isinstance(job, Evaluate)]
+    for gallery in filter(os.path.exists, galleries):
+        yield 'gallery: %s' % gallery
     report = os.path.join(plan.folder, 'report', 'report.html')
     if os.path.exists(report):
         yield 'report%s: %s' % (' of what is done' if code else '', report)

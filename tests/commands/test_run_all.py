@@ -72,7 +72,11 @@ def test_from_nothing_to_a_report(finished):
     for title in ('train lenet-all on MNIST', 'evaluate lenet-all on MNIST'):
         told = [line for line in lines if title + ': ' in line]
         assert ': begins' in told[0] and ': done after ' in told[-1] and 'Standard ' in told[-1], told
-    assert lines[-2] == 'agreement: of 4 results 4 with nothing recorded to compare with'
+    gallery = project / 'runs' / 'small' / 'mnist-lenet_all-seed1' / 'mc' / 'T4' / 'gallery.html'
+    assert lines[-2] == 'gallery: %s' % gallery and gallery.exists()
+    said = (project / 'runs' / 'small' / 'logs' / 'evaluate-mnist-lenet_all-seed1.log').read_text().splitlines()
+    assert said[-1].endswith('T4/gallery.html: 200 images')
+    assert lines[-3] == 'agreement: of 4 results 4 with nothing recorded to compare with'
     headlines = [line for line in lines if re.match(r'lenet-\w+ on MNIST, ', line)]
     assert len(headlines) == 4 and all('Standard' in line for line in headlines)
     assert 'MC' in headlines[1] and 'T=4, 2 repetitions' in headlines[1]
