@@ -8,7 +8,7 @@ find: raw sums and everything derived from them changed together, consistently.
 
 import argparse
 import os
-from typing import Iterator
+from typing import Iterator, List
 
 from .. import weights
 from ..data import sets
@@ -21,8 +21,7 @@ from .findings import OK, UNKNOWN, WRONG, Finding
 def command(args: argparse.Namespace) -> int:
     """The exit code of what tools/verify.py was asked for: 0 if all agrees, 1 if something does not."""
     wrong = checked = 0
-    everything = [path for path in (places.RUNS, places.RESULTS, weights.FOLDER) if os.path.isdir(path)]
-    for path in args.paths or everything:
+    for path in args.paths or everything():
         for finding in check(path, args.data, args.runs or places.RUNS, args.results):
             checked += finding.state != UNKNOWN
             wrong += finding.state == WRONG
@@ -30,6 +29,12 @@ def command(args: argparse.Namespace) -> int:
                 print('%s: %s: %s' % (finding.state, os.path.relpath(finding.path), finding.text))
     print('%d checks, %s' % (checked, '%d WRONG' % wrong if wrong else 'all agree'))
     return 1 if wrong else 0
+
+
+def everything() -> List[str]:
+    """The folders with something to check; a new clone has no runs."""
+    return [path for path in (places.RUNS, places.RESULTS, weights.FOLDER)
+            if os.path.isdir(path) and (path != places.RUNS or any(gather.walk([path])))]
 
 
 def check(path: str, data: str = sets.DATA, place: str = places.RUNS,
