@@ -46,10 +46,10 @@ def make_parser():
 
 
 def run(args):
-    from bcnn.gallery import page
     from bcnn.mc import cli
     folder = cli.evaluate(args)
     if args.gallery:
+        from bcnn.gallery import page
         print('%s: %d images' % page.write(folder))
 
 

@@ -1,5 +1,6 @@
 """The tables of README.md and docs/, as Markdown, from the recorded results; analysis/docs.py puts them there."""
 
+import os
 from typing import NamedTuple, Optional
 
 from drawing import bench_chart
@@ -135,17 +136,19 @@ def profiles(tables):
 
 def quick(tables):
     """The headlines at the end of tools/run_all.sh, by results of its quick profile that others' should agree with."""
+    from bcnn.system import places
     from bcnn.workflow import plan
     recorded = tables['reference']
     kernel = recorded['blas_kernel'].iloc[0] if len(recorded) else None
-    lines = []
+    lines, pages = [], []
     for job in plan.load('quick').jobs.values():
         kind = 'curve' if isinstance(job, plan.Train) else 'evaluation'
         seed = ', seed %d' % job.seed if kind == 'curve' else ''
         rows = where(recorded, dataset=job.dataset, net=job.net, kind=kind, blas_kernel=kernel)
         lines.append('%s%s, %s: %s' % (names.target(job.dataset, job.net), seed, plan.about(job), _errors(rows, job)))
-    return block(lines + ['gallery: .../runs/quick/mnist-lenet_all-seed1/mc/T50/gallery.html',
-                          'report: .../runs/quick/report/report.html'])
+        if kind == 'evaluation':
+            pages.append('gallery: .../%s' % os.path.relpath(os.path.join(job.folder, places.GALLERY), places.ROOT))
+    return block(lines + pages + ['report: .../runs/quick/report/report.html'])
 
 
 def _errors(rows, job):

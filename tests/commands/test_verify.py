@@ -219,6 +219,11 @@ def test_the_exit_code_and_one_line_refusals(place, tool):
     one_clear_line(tool('verify.py', place / 'data', python=sys.executable), 'neither a run')
 
 
+def test_the_committed_results_agree(tool):
+    result = tool('verify.py', 'analysis/results', python=sys.executable)
+    assert result.returncode == 0, result.stdout
+
+
 def test_all_of_a_new_clone_agrees(tmp_path):
     """Its recorded tables and weights; it has no runs, and nothing is prepared."""
     clone = trainhelp.make_clone(tmp_path, weights.FOLDER, places.RESULTS, tmp_path / 'none')
