@@ -107,6 +107,10 @@ TABLES.update([
         ('iterations', 'int'), ('image', 'int'), ('label', 'int'), ('angle', 'int'), ('class', 'int'), ('T', 'int'),
         ('mc_seed', 'int'), ('probs', 'text'), ('scores', 'text'), ('size', 'int'), ('pixels', 'text')],
         ('config', 'angle', 'class'))])
+# The one table that a person writes: a sentence or two a question, after seeing the results that it lies beside. It is
+# data, so that a report of other runs does not say what ours showed.
+TABLES['surprises'] = Table('surprises', 'what surprised in the answers to questions beyond the paper', OrderedDict([
+    ('question', 'text'), ('words', 'text')]), ('question',))
 # What each config stands for, once for all tables. config_sha256: the whole of what `config` begins;
 # data: SHA-256 of the records (training: train, then test set) or of the evaluated images; weights: of the
 # evaluated weights; modified: whether the code differed from the commit.

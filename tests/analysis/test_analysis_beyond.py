@@ -184,6 +184,15 @@ def test_a_question_without_runs_is_not_in_the_report():
     assert part_of_report(Synthetic().tables()) == ''
 
 
+def test_what_surprised_stands_where_it_was_recorded_and_nowhere_else():
+    made = off_data(Synthetic())
+    assert 'surprised' not in part_of_report(made.tables())
+    made.add('surprises', question='off_data', words='Zeros & ones.')
+    made.add('surprises', question='pooling', words='Of a question without runs.')
+    body = part_of_report(made.tables())
+    assert '<b>What surprised.</b> Zeros &amp; ones.' in body and 'without runs' not in body
+
+
 def test_all_questions_are_in_the_report_and_none_is_counted_with_the_paper(everything):
     page = report.build(everything, {name: b'png' for name, _ in report.FIGURES + tuple(
         one[:2] for one in figures.FIGURES)})

@@ -6,16 +6,8 @@ from pages.sections.experiments import claim_list
 from records import names
 from records import open_questions as runs
 from records.from_bcnn import beyond
+from records.load import where
 
-# What surprised, a sentence a question, written by a person who has seen the results; nothing where nobody has yet.
-SURPRISES = {
-    'pooling': 'With AVE pooling nothing is left of the gap: weight averaging is all but exact up to the ReLU, and MC '
-               'dropout gains nothing. Yet both errors lie above those of MAX pooling. The non-linearity that breaks '
-               'Standard dropout also makes the better net, so that MC dropout, not AVE pooling, is the remedy.',
-    'off_data': 'Mutual information is the measure that people recommend for images unlike those of the training. Here '
-                'the plain entropy of MC dropout is as good or better, and on Fashion-MNIST clearly better. And MC '
-                'dropout gains more with lenet-all than with lenet-ip: most where Standard dropout is worst.',
-}
 RECORD = ['python tools/record.py --profile beyond', 'python analysis/plot.py']
 
 
@@ -31,10 +23,10 @@ def sections(tables, judged, figures, pictures):
 def _part(tables, question, judged, figures, pictures):
     shown = [figure(pictures[name], script.words(tables), caption) for name, script, caption in figures
              if script.there(tables)]
-    surprise = SURPRISES.get(question)
     return fill('open_question', anchor='beyond-' + question, question=beyond.QUESTIONS[question],
                 claims=claim_list(judged, question, OURS),
-                surprise=put('<p><b>What surprised.</b> $words</p>', words=surprise) if surprise else Html(''),
+                surprise=join(put('<p><b>What surprised.</b> $words</p>', words=words)
+                              for words in where(tables['surprises'], question=question)['words']),
                 figures=join(shown), numbers=_layers(tables) if question == 'pooling' else Html(''),
                 commands=code([_command(tables, question)] + RECORD))
 
