@@ -36,7 +36,7 @@ def evaluate(args: argparse.Namespace) -> str:
         print('warning: %s' % warning, file=sys.stderr, flush=True)
     folder = args.out or evaluation.folder_of(target, settings)
     try:
-        result = evaluation.run(target, settings, folder, 1 if args.gpu is not None else args.jobs)
+        result = evaluation.run(target, settings, folder, 1 if args.gpu is not None else args.jobs, so_far.quicker)
     except (KeyboardInterrupt, SystemExit):
         print('\n'.join(so_far.lines(folder, settings.repeats)), flush=True)
         raise

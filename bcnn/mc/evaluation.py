@@ -95,8 +95,12 @@ def _probe(target):
     return batches.need_of(net), shape[1]
 
 
-def run(target: Target, settings: Settings, folder: str, jobs: int = 1) -> Dict[str, Any]:
-    """The result of an evaluation, as a dictionary; everything is stored in `folder` on the way."""
+def run(target: Target, settings: Settings, folder: str, jobs: int = 1,
+        advice: so_far.Advice = so_far.fewer_images) -> Dict[str, Any]:
+    """The result of an evaluation, as a dictionary; everything is stored in `folder` on the way.
+
+    advice: what the command has to offer where it takes long.
+    """
     files.make_folder(os.path.join(folder, places.BLOCKS))
     with locks.lock(os.path.join(folder, places.LOCK),
                     lambda _: progress.say('waiting for another process in %s' % folder)):
@@ -106,7 +110,7 @@ def run(target: Target, settings: Settings, folder: str, jobs: int = 1) -> Dict[
         provenance.settle(folder, config_of(target, settings), 'evaluation', engine.describe())
         _write_source(target, os.path.join(folder, places.SOURCE))
         try:
-            _compute(target, settings, folder, jobs)
+            _compute(target, settings, folder, jobs, advice)
         except CaffeError as error:
             raise batches.explained(error, settings.gpu, settings.batch, engine.call(_need, target), _copies(settings))
         try:
@@ -189,7 +193,7 @@ def name_of(config: Dict[str, Any]) -> str:
     return '%s-%s' % (passes if config['mc_net'] else 'standard', store.identity(config)[:8])
 
 
-def _compute(target, settings, folder, jobs):
+def _compute(target, settings, folder, jobs, advice):
     """Make the blocks that are missing, on `jobs` processes."""
     def standard_of(block):
         return sampling.read_block(folder, sampling.STANDARD, block)
@@ -200,7 +204,7 @@ def _compute(target, settings, folder, jobs):
     cost = {task: _cost(task, target, settings) for tasks in todo for task in tasks}
     repetitions = so_far.Repetitions(target, settings, folder)
     if cost:
-        so_far.say_duration(target, settings, list(cost), jobs)
+        so_far.say_duration(target, settings, list(cost), jobs, advice)
     with progress.bar(target.name, total=sum(cost.values()), unit='passes') as step:
         for tasks in todo:
             done = engine.work(lambda: sampling.worker(target, settings, standard_of), tasks, min(jobs, len(tasks)))

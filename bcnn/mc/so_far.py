@@ -2,7 +2,7 @@
 
 import os
 import time
-from typing import Iterator, Sequence, Tuple
+from typing import Callable, Iterator, Sequence, Tuple
 
 import numpy as np
 
@@ -16,11 +16,15 @@ LONG = 60.0   # seconds, of an evaluation that is worth a word before it starts
 FEW = 5000    # passes of an image, below which none of the paper's nets takes that long
 PROBE = 20    # images that the speed is measured on
 ENOUGH = 1.0  # seconds of passes to measure
+LIMIT = '--limit N (the first N images)'
+
+Advice = Callable[[Settings, float], str]  # what a user could do about so many seconds, with the options of a command
 
 
 # --- how long it will take --------------------------------------------------------------------
 
-def say_duration(target: Target, settings: Settings, tasks: Sequence[Tuple[int, int]], jobs: int) -> None:
+def say_duration(target: Target, settings: Settings, tasks: Sequence[Tuple[int, int]], jobs: int,
+                 advice: Advice) -> None:
     """Says how long these blocks will take here and what would be quicker, where that is long."""
     images = passes = 0
     for repetition, block in tasks:
@@ -34,18 +38,22 @@ def say_duration(target: Target, settings: Settings, tasks: Sequence[Tuple[int, 
     if seconds >= LONG:
         progress.say('this takes %s %s here, with %d process%s%s' % (
             'at most' if settings.mode == 'adaptive' or settings.groups else 'about', durations.rough(seconds), jobs,
-            'es' if jobs > 1 else '', quicker(settings, seconds)))
+            'es' if jobs > 1 else '', advice(settings, seconds)))
 
 
 def quicker(settings: Settings, seconds: float) -> str:
-    """What a user could do about it: ': quicker are --repeats 1 (...), ...'."""
+    """The Advice of tools/mc_eval.py: '; quicker: --repeats 1 (...), ...'."""
     ways = []
     if settings.repeats > 1:
         ways.append('--repeats 1 (about %s)' % durations.rough(seconds / settings.repeats))
     if settings.mode == 'stream' and not settings.rule and not settings.crops:
         ways.append('--adaptive (passes only until the class of an image is settled)')
-    ways.append('--limit N (the first N images)')
-    return '; quicker: ' + ', '.join(ways)
+    return '; quicker: ' + ', '.join(ways + [LIMIT])
+
+
+def fewer_images(_settings: Settings, _seconds: float) -> str:
+    """The Advice of every other command that evaluates."""
+    return '; quicker: ' + LIMIT
 
 
 def speed(target: Target, settings: Settings) -> Tuple[float, float]:

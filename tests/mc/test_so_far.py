@@ -109,16 +109,18 @@ def test_long_evaluations_say_so_before_they_start(small, monkeypatch, capsys):
     monkeypatch.setattr(so_far, 'speed', lambda target, settings: (0.1, 0.5))
     tasks = [(repetition, block) for repetition in range(4) for block in range(4)]
     many = HOW._replace(T=100)
-    so_far.say_duration(small, many, tasks, 2)  # 80 images once, 20 + 3 * 2,000 passes
+    so_far.say_duration(small, many, tasks, 2, so_far.quicker)  # 80 images once, 20 + 3 * 2,000 passes
     assert capsys.readouterr().out == ('this takes about 25 min here, with 2 processes; quicker: --repeats 1 (about 8.4 min), '
                                        '--adaptive (passes only until the class of an image is settled), --limit N (the first N images)\n')
-    so_far.say_duration(small, many._replace(mode='adaptive', repeats=1), [(k, 0) for k in (1, 2, 3)], 1)
+    so_far.say_duration(small, many._replace(mode='adaptive', repeats=1), [(k, 0) for k in (1, 2, 3)], 1, so_far.quicker)
     assert capsys.readouterr().out == 'this takes at most 50 min here, with 1 process; quicker: --limit N (the first N images)\n'
+    so_far.say_duration(small, many, tasks, 2, so_far.fewer_images)  # of tools/study.py, which has no --adaptive
+    assert capsys.readouterr().out == 'this takes about 25 min here, with 2 processes; quicker: --limit N (the first N images)\n'
     monkeypatch.setattr(so_far, 'speed', lambda target, settings: (0.0, 0.001))
-    so_far.say_duration(small, many, tasks, 1)
+    so_far.say_duration(small, many, tasks, 1, so_far.quicker)
     assert capsys.readouterr().out == ''  # soon done
 
 
 def test_few_passes_are_not_measured_first(small, monkeypatch):
     monkeypatch.setattr(so_far, 'speed', lambda target, settings: pytest.fail('measured'))
-    so_far.say_duration(small, HOW, [(1, 0)], 1)
+    so_far.say_duration(small, HOW, [(1, 0)], 1, so_far.quicker)
