@@ -22,7 +22,7 @@ def test_written_and_read_again(tmp_path):
     made.add('curve_wrong', dataset='mnist', net='lenet_all', seed=1, stage=1, iteration=100, method='mc', average='probs',
              T=50, data='ab' * 32, n=10000, wrong='3 9999', config='0123abcd')
     values = {'int': 3, 'float': 0.25, 'text': 'x'}
-    for name in ('approximation', 'quality', 'kernels', 'off_data', 'rotation'):  # beyond the paper
+    for name in ('approximation', 'quality', 'kernels', 'off_data', 'rotation', 'surprises'):  # beyond the paper
         made.rows[name].append(OrderedDict((column, values.get(kind)) for column, kind in schema.TABLES[name].columns.items()))
     folder = made.write(tmp_path)
     for name, rows in made.rows.items():

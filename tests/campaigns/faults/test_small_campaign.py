@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import random
+import subprocess
 import sys
 
 import pytest
@@ -63,6 +64,29 @@ def test_after_a_fault_the_rerun_gives_the_same_bytes(calm, tmp_path, name, faul
 @pytest.mark.slow
 def test_the_same_of_training(calm, tmp_path):
     test_after_a_fault_the_rerun_gives_the_same_bytes(calm, tmp_path, 'train', 'stopped, then killed')
+
+
+STOPPED = '''
+import os, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+from bcnn.system import processes
+parent = os.getpid()
+if os.fork() == 0:
+    os.kill(os.getpid(), signal.SIGSTOP)   # as a child is that was forked a moment before
+    if sys.argv[2] == 'careful':
+        processes.die_with(parent)
+    time.sleep(60)
+os.waitpid(-1, os.WUNTRACED)
+'''
+
+
+@pytest.mark.parametrize('how, problems', [('careful', []), ('careless', ['processes left: 1'])])
+def test_a_child_that_was_stopped_when_its_parent_died_ends_once_it_goes_on(how, problems):
+    trial = campaign.Trial(None, None, random.Random(how))
+    subprocess.check_call([sys.executable, '-c', STOPPED, targets.ROOT, how],
+                          env=dict(os.environ, **{inject.MARK: trial.mark}))
+    assert len(inject.marked(trial.mark)) == 1
+    assert campaign.left_over(trial) == problems
 
 
 # --- a command that is not safe
