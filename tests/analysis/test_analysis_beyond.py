@@ -156,6 +156,18 @@ def test_each_seed_has_its_own_draw():
     assert runs.errors_by_part(made.tables(), 'lenet_all', 'mc')[4] == {1: 1.6, 2: 1.7, 3: 1.8}
 
 
+def test_the_number_of_images_is_read_off_the_parts_that_a_seed_has():
+    made = both(Synthetic(), 'lenet_ip', 10000, (100, 100, 100, 100), (100, 100, 100, 100))
+    both(made, 'lenet_all', 10000, (90, 90, 90), (80, 80, 120))                              # of 60,000 images
+    both(made, 'lenet_all', 10000, (99, 99), (90, 110), lambda seed: beyond.drawn(2, seed))  # seed 3 has no part,
+    both(made, 'lenet_all', 10000, (120,), (130,), lambda seed: beyond.drawn(8, seed))       # seed 4 nothing
+    made.curve('mnist_32', 'lenet_all', 'mc', {10000: 10}, seed=1, T=10)                     # Figure 3's, of other passes
+    found = runs.read_off(made.tables())
+    assert sorted(found) == [1, 2]
+    assert found[1] == pytest.approx(7500 * 4 ** 0.75) and found[2] == pytest.approx(30000 * 2 ** (1 / 3))
+    assert runs.read_off_words(made.tables()).endswith('over 2 seeds)')
+
+
 # --- apart from the paper --------------------------------------------------------------------------------
 
 def test_runs_of_the_paper_serve_too_and_others_do_not_change_its_statements():
