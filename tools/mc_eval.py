@@ -28,8 +28,9 @@ def make_parser():
     add('--repeats', type=int, default=5, help='repetitions of the whole evaluation (default 5)')
     add('--seed', type=int, default=1, help='of the dropout masks (default 1)')
     add('--mode', choices=('stream', 'replicate'), default='stream', help="replicate: the paper's appendix")
-    add('--sampler', choices=('independent', 'antithetic'), default='independent', help='antithetic: opposite masks')
-    add('--groups', type=int, metavar='G', help='antithetic masks in groups of 2^G passes (default: suits the net)')
+    add('--sampler', choices=('independent', 'antithetic', 'shared'), default='independent',
+        help='antithetic: opposite masks; shared: opposite masks in different repetitions only')
+    add('--groups', type=int, metavar='G', help='such masks come in groups of 2^G passes (default: suits the net)')
     add('--average', choices=('probs', 'scores'), default='probs', help='which average to headline; both are stored')
     add('--crops', type=int, metavar='K', help='share the passes among K random crops and mirrors of padded images')
     add('--adaptive', action='store_true', help='sample an image only until its class after T passes is settled')

@@ -6,7 +6,7 @@ from records.load import where
 
 NIN_WEIGHTS = ' --weights data/nin_weights/cifar10_nin.caffemodel'
 MODES = {'stream': '', 'replicate': ' --mode replicate', 'antithetic': ' --sampler antithetic',
-         'adaptive': ' --adaptive'}
+         'shared': ' --sampler shared', 'adaptive': ' --adaptive'}
 
 
 def commands(tables, experiment):

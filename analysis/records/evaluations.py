@@ -1,7 +1,7 @@
 """Which MC evaluations stand in the paper's rows, in which order, and what they measured.
 
-The paper's protocol is T independent passes of every test image, as it is, with weights trained from scratch. What
-departs from it (random crops, adaptive T, weights that a run was started from) never stands in its rows; what is
+The paper's protocol is T independent passes of every test image, as it is, with weights trained from scratch; where
+repetitions share masks, the passes of each are. What departs from it (random crops, adaptive T, weights that a run was started from) never stands in its rows; what is
 only smaller (schedule, images, T, repetitions) does, and is marked.
 """
 
@@ -13,6 +13,7 @@ from .curves import over_seeds
 from .from_bcnn import paper
 from .load import Tables, where
 
+PROTOCOL = ('stream', 'replicate', 'shared')  # modes with T independent passes
 SMALL = 1000  # test images; of fewer, calibration and ranking say little
 
 Target = Tuple[str, str]  # what is evaluated: (data set, net)
@@ -39,7 +40,7 @@ def of_weights(tables: Tables, dataset: str, net: str, seed: int, iterations: in
 
 def by_protocol(rows: pd.DataFrame) -> pd.Series:
     """Which rows were evaluated as the paper did, though perhaps smaller."""
-    return rows['mode'].isin(['stream', 'replicate']) & rows['crops'].isnull() & rows['of_paper']
+    return rows['mode'].isin(PROTOCOL) & rows['crops'].isnull() & rows['of_paper']
 
 
 def departing(tables: Tables) -> List[pd.DataFrame]:

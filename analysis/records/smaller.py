@@ -4,7 +4,7 @@ from typing import List, Optional
 
 import pandas as pd
 
-from . import curves, few_images, names
+from . import curves, evaluations, few_images, names
 from .from_bcnn import paper
 from .load import Tables, where
 
@@ -67,7 +67,7 @@ def departures(group: pd.DataFrame) -> str:
         marks.append('%d random crops an image' % row['crops'])
     if row['init']:
         marks.append('started from weights %s' % row['init'][:8])
-    if row['mode'] not in ('stream', 'replicate'):
+    if row['mode'] not in evaluations.PROTOCOL:
         marks.append('%s passes' % row['mode'])
     if row['experiment'] != paper.experiment_of(row['dataset'], row['net']):
         marks.append('experiment %s' % row['experiment'])

@@ -72,21 +72,22 @@ def mode_of(args: argparse.Namespace) -> str:
     """The mode of an evaluation, from options that do not all go together."""
     asked = [text for text, used in (('--adaptive', args.adaptive), ('--adaptive-check', args.adaptive_check),
                                      ('--mode replicate', args.mode == 'replicate')) if used]
-    if asked[-1:] == ['--mode replicate'] and args.sampler == 'antithetic':
-        asked.append('--sampler antithetic')
+    alone = args.sampler == 'shared' or asked[-1:] == ['--mode replicate']
+    if asked and alone and args.sampler != 'independent':
+        asked.append('--sampler ' + args.sampler)
     if len(asked) > 1:
         raise UserError('%s does not go with %s' % tuple(asked[:2]))
-    return 'adaptive' if args.adaptive else 'antithetic' if args.sampler == 'antithetic' else args.mode
+    return 'adaptive' if args.adaptive else args.mode if args.sampler == 'independent' else args.sampler
 
 
 def groups_of(args: argparse.Namespace) -> Optional[int]:
-    """The groups of channels for antithetic masks, 0 for as many as suit; None where such masks were not asked for."""
-    if args.sampler == 'antithetic':
+    """The groups of channels for masks in groups, 0 for as many as suit; None where such masks were not asked for."""
+    if args.sampler != 'independent':
         if args.groups is not None and args.groups < 1:
             raise UserError('--groups is %d: it must be 1 or more' % args.groups)
         return args.groups or 0
     if args.groups is not None:
-        raise UserError('--groups says nothing without --sampler antithetic')
+        raise UserError('--groups says nothing without --sampler antithetic or shared')
     return None
 
 

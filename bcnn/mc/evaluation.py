@@ -44,26 +44,42 @@ def check(settings: Settings) -> None:
             raise UserError('adaptive T is for the plain images: not with crops')
         if not 0 < settings.rule.error < 1:
             raise UserError('an error probability of %g: it must be above 0 and below 1' % settings.rule.error)
+    if settings.mode == 'shared':
+        if settings.crops or settings.rule:
+            raise UserError('repetitions that share their masks are of T passes of the plain images: not with crops or '
+                            'adaptive T')
+        if settings.repeats < 2 ** (settings.groups or 1):
+            raise UserError('%d repetition%s to share masks in groups of %d among: give as many or more' % (
+                settings.repeats, 's' if settings.repeats > 1 else '', 2 ** (settings.groups or 1)))
 
 
 # --- from a target to a result ----------------------------------------------------------------
 
 def prepare(target: Target, settings: Settings) -> Settings:
     """The settings with a batch, after trying weights, images and labels: before any long work."""
-    if settings.mode == 'antithetic':
+    if settings.mode in sampling.GROUPED:
         settings = settings._replace(groups=settings.groups or 0)
     check(settings)
     need, classes = engine.call(_probe, target)
     _check_labels(target, classes)
     if settings.groups is not None and target.sampling:
-        asked = settings.groups or (1 if settings.rule else 0)  # pairs for adaptive T: it counts groups, not passes
-        groups, need = engine.call(antithetic.settle, target.sampling, asked, sampling.passes_a_view(settings))
-        antithetic.check_multiple(settings.T, 2 ** groups, settings.crops or 1)
+        groups, need = engine.call(antithetic.settle, target.sampling, *_groups_asked(settings))
+        if settings.mode != 'shared':  # there the last group may be cut short
+            antithetic.check_multiple(settings.T, 2 ** groups, settings.crops or 1)
         settings = settings._replace(groups=groups)
     fitting = batches.fitting(need, _copies(settings), batches.budget_of(settings.gpu))
     if settings.mode == 'adaptive':
         fitting = min(fitting, adaptive.LARGEST)
     return settings._replace(batch=settings.batch or fitting)
+
+
+def _groups_asked(settings):
+    """What antithetic.settle() is asked for: (groups, passes)."""
+    if settings.mode == 'shared':
+        largest = 2 ** antithetic.BEST
+        return settings.groups or (1 if settings.repeats < largest else 0), largest
+    # pairs for adaptive T: it counts groups, not passes
+    return settings.groups or (1 if settings.rule else 0), sampling.passes_a_view(settings)
 
 
 def _copies(settings):
@@ -167,6 +183,8 @@ def config_of(target: Target, settings: Settings) -> Dict[str, Any]:
         config['adaptive'] = settings.rule._asdict()
     if settings.groups:
         config['groups'] = settings.groups
+    if settings.mode == 'shared':
+        config['repeats'] = settings.repeats  # among which the passes are dealt out
     if settings.crops:
         config['standard'] = 'the views of repetition 1'  # before, the plain images
     if settings.streams != 1:
@@ -198,8 +216,10 @@ def _compute(target, settings, folder, jobs, advice):
     def standard_of(block):
         return sampling.read_block(folder, sampling.STANDARD, block)
 
-    todo = [[task for task in tasks if not os.path.exists(sampling.block_path(folder, *task))]
-            for tasks in _stages(target, settings)]
+    def is_there(task):
+        return all(os.path.exists(sampling.block_path(folder, *made)) for made in sampling.made_by(task, settings))
+
+    todo = [[task for task in tasks if not is_there(task)] for tasks in _stages(target, settings)]
     counts = np.zeros(2, np.int64)  # wrong, all
     cost = {task: _cost(task, target, settings) for tasks in todo for task in tasks}
     repetitions = so_far.Repetitions(target, settings, folder)
@@ -208,18 +228,20 @@ def _compute(target, settings, folder, jobs, advice):
     with progress.bar(target.name, total=sum(cost.values()), unit='passes') as step:
         for tasks in todo:
             done = engine.work(lambda: sampling.worker(target, settings, standard_of), tasks, min(jobs, len(tasks)))
-            for task, arrays in done:
-                npz.write(sampling.block_path(folder, *task), arrays)
-                step(cost[task], _running_error(counts, task, arrays, target, settings))
-                repetitions.add(task[0])
+            for task, made in done:
+                for (repetition, block), arrays in made.items():
+                    npz.write(sampling.block_path(folder, repetition, block), arrays)
+                    repetitions.add(repetition)
+                step(cost[task], _running_error(counts, made))
 
 
 def in_memory(target: Target, settings: Settings, jobs: int = 1, keep: bool = False) -> Tuple[Arrays, Optional[Arrays]]:
     """(Standard arrays, MC arrays or None) of repetition 1 over all images, stored nowhere; see sampling.worker."""
     blocks = {}
     for tasks in _stages(target, settings):
-        blocks.update(engine.work(lambda: sampling.worker(
-            target, settings, lambda block: blocks[sampling.STANDARD, block], keep), tasks, min(jobs, len(tasks))))
+        for _, made in engine.work(lambda: sampling.worker(
+                target, settings, lambda block: blocks[sampling.STANDARD, block], keep), tasks, min(jobs, len(tasks))):
+            blocks.update(made)
     both = [summary.joined([blocks[task] for task in sorted(blocks) if task[0] == repetition], T=T)
             for repetition, T in ((sampling.STANDARD, None), (1, settings.T)) if (repetition, 0) in blocks]
     return both[0], both[1] if len(both) > 1 else None
@@ -229,25 +251,26 @@ def _stages(target, settings):
     """The tasks (repetition, block) that may run at the same time: adaptive T starts from the Standard predictions."""
     blocks = range(-(-target.count // sampling.block_size(settings)))
     standard = [(sampling.STANDARD, block) for block in blocks]
-    sampled = [(repetition, block) for repetition in range(1, settings.repeats + 1) for block in blocks]
+    repetitions = [sampling.EVERY] if settings.mode == 'shared' else range(1, settings.repeats + 1)
+    sampled = [(repetition, block) for repetition in repetitions for block in blocks]
     sampled = sampled if target.sampling else []
     return [standard, sampled] if settings.rule else [standard + sampled]
 
 
-def _running_error(counts, task, arrays, target, settings):
+def _running_error(counts, made):
     """What the bar says: the MC error of the blocks done just now, all repetitions together."""
-    if task[0] == sampling.STANDARD:
+    sampled = [arrays for (repetition, _), arrays in made.items() if repetition != sampling.STANDARD]
+    if not sampled:
         return ''
-    start, stop = sampling.span(task[1], target, settings)
-    counts += int(arrays['wrong_probs'][-1]), stop - start
+    for arrays in sampled:
+        counts += int(arrays['wrong_probs'][-1]), len(arrays['probs'])
     return 'MC error %.2f%%' % (100.0 * counts[0] / counts[1])
 
 
 def _cost(task, target, settings):
-    """The passes of an image that a task takes."""
-    repetition, block = task
-    start, stop = sampling.span(block, target, settings)
-    return (stop - start) * (1 if repetition == sampling.STANDARD else settings.T)
+    """The passes that a task takes, over all of its images."""
+    start, stop = sampling.span(task[1], target, settings)
+    return (stop - start) * sampling.passes_of(task, settings)
 
 
 def progress_of(folder: str, repeats: int) -> Tuple[int, int]:

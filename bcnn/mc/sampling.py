@@ -1,13 +1,14 @@
 """One block of an evaluation: a batch of images with all passes of one repetition, sampled and stored.
 
-Several batches where T is adaptive. Its seed comes from (seed, repetition, block; see bcnn.seeds), so that the
-numbers depend neither on how many processes work nor on what was interrupted.
+Several batches where T is adaptive, all repetitions where they share masks. Its seed comes from (seed, repetition,
+block; see bcnn.seeds), so that the numbers depend neither on how many processes work nor on what was interrupted.
 """
 
 import functools
+import itertools
 import os
 from collections import OrderedDict
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -27,18 +28,33 @@ class Settings(NamedTuple):
     T: int
     repeats: int
     seed: int                               # of the masks
-    mode: str                               # stream, replicate, antithetic or adaptive
+    mode: str                               # stream, replicate, antithetic, shared or adaptive
     batch: Optional[int] = None             # images; None for what fits
     crops: Optional[int] = None             # random views an image; None for the plain image
     gpu: Optional[int] = None               # None for the CPU
     rule: Optional[adaptive.Rule] = None    # of adaptive mode; elsewhere to watch what it would decide
-    groups: Optional[int] = None            # of channels, for antithetic masks, 0 for as many as suit; None for no such
+    groups: Optional[int] = None            # of channels, for masks in groups, 0 for as many as suit; None for no such
     streams: Optional[int] = None           # of bcnn.seeds; None for those that it began with, the newest for a new one
 
 
 # --- the blocks ------------------------------------------------------------------------------
 
+Task = Tuple[int, int]  # (repetition, block)
+
 STANDARD = 0  # as a repetition: the passes with Standard dropout
+EVERY = -1    # all repetitions at once, which share masks
+GROUPED = ('antithetic', 'shared')  # modes with masks in groups
+
+
+def made_by(task: Task, settings: Settings) -> List[Task]:
+    """The (repetition, block) of all that a task makes."""
+    repetition, block = task
+    return [(k, block) for k in range(1, settings.repeats + 1)] if repetition == EVERY else [task]
+
+
+def passes_of(task: Task, settings: Settings) -> int:
+    """The passes that an image of a task takes."""
+    return 1 if task[0] == STANDARD else settings.T * len(made_by(task, settings))
 
 
 def span(block: int, target: Target, settings: Settings) -> Tuple[int, int]:
@@ -62,13 +78,13 @@ def blocks_of(config: Dict[str, Any]) -> range:
 
 
 def worker(target: Target, settings: Settings, standard_of: Callable[[int], Arrays],
-           keep: bool = False) -> Callable[[Tuple[int, int]], Arrays]:
-    """A function from (repetition, block) to its arrays; the nets are loaded when first needed.
+           keep: bool = False) -> Callable[[Task], Dict[Task, Arrays]]:
+    """A function from a task to the arrays of all that it makes; the nets are loaded when first needed.
 
     standard_of(block) gives the arrays of a block of Standard passes, for adaptive T. keep: the outputs of every
     pass too, as `samples` (T x images x classes).
     """
-    if settings.mode == 'antithetic' and target.sampling and not settings.groups:
+    if settings.mode in GROUPED and target.sampling and not settings.groups:
         raise ValueError('settings that evaluation.prepare() has not seen')  # which would draw masks one by one
     engine.use_device(settings.gpu)
     loaded = {}
@@ -89,21 +105,24 @@ def worker(target: Target, settings: Settings, standard_of: Callable[[int], Arra
         start, stop = span(block, target, settings)
         net, wiring = net_for(repetition != STANDARD)
         if repetition == STANDARD:
-            return _standard(net, wiring, target, settings, (start, stop))
+            return {task: _standard(net, wiring, target, settings, (start, stop))}
         labels = target.source.truth(target.count)[start:stop]
+        if repetition == EVERY:
+            images, sampler = target.source.read(start, stop)[0], _sampler(net, wiring, settings, EVERY, start)
+            return dict(zip(made_by(task, settings), _dealt_out(sampler, images, labels, settings)))
         guess = standard_of(block)['probs'].argmax(axis=1) if settings.rule else None
         seeds.use_seed(*seeds.parts_of(settings.streams, 'masks', settings.seed, repetition, block))
         if settings.mode == 'adaptive':
             seats = adaptive.Seats(_sampler(net, wiring, settings, repetition, start),
                                    lambda first, last: target.source.read(start + first, start + last)[0],
                                    stop - start, settings.batch)
-            return adaptive.sample(seats, labels, settings.T, settings.rule, guess)
+            return {task: adaptive.sample(seats, labels, settings.T, settings.rule, guess)}
         passes = forward.finite(net, _passes_of(net, wiring, target, settings, (repetition, start, stop)))
         kept = [] if keep else None
         arrays = _sample(_kept(passes, kept), labels, net.blobs[wiring.prob].data[0].size, settings, guess)
         if keep:
             arrays['samples'] = np.stack(kept)
-        return arrays
+        return {task: arrays}
 
     return functools.partial(_guarded, do, target, settings)
 
@@ -143,6 +162,21 @@ def _sample(passes, labels, classes, settings, guess):
     arrays = running_sums.sample(watch.over(passes), labels, classes, True, group).arrays()
     arrays.update(watch.arrays())
     return arrays
+
+
+def _dealt_out(sampler, images, labels, settings):
+    """The arrays of every repetition, whose passes are dealt out like cards.
+
+    A group, the masks of which are made of one another, is no larger than there are repetitions: none of them gets two
+    of its passes, so that within a repetition all masks are independent.
+    """
+    repeats, net = settings.repeats, sampler.net
+    sums = [running_sums.Sums(labels, net.blobs[sampler.wiring.prob].data[0].size, True) for _ in range(repeats)]
+    groups = -(-repeats * settings.T // sampler.size)
+    passes = forward.finite(net, forward.in_groups(sampler, images, groups * sampler.size))
+    for hand, (probs, scores) in zip(itertools.cycle(sums), itertools.islice(passes, repeats * settings.T)):
+        hand.add(probs, scores)
+    return [hand.arrays() for hand in sums]
 
 
 def _dependent(settings):

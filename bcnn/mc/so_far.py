@@ -23,14 +23,14 @@ Advice = Callable[[Settings, float], str]  # what a user could do about so many 
 
 # --- how long it will take --------------------------------------------------------------------
 
-def say_duration(target: Target, settings: Settings, tasks: Sequence[Tuple[int, int]], jobs: int,
+def say_duration(target: Target, settings: Settings, tasks: Sequence[sampling.Task], jobs: int,
                  advice: Advice) -> None:
     """Says how long these blocks will take here and what would be quicker, where that is long."""
     images = passes = 0
-    for repetition, block in tasks:
-        start, stop = sampling.span(block, target, settings)
+    for task in tasks:
+        start, stop = sampling.span(task[1], target, settings)
         images += stop - start
-        passes += (stop - start) * (settings.T if repetition != sampling.STANDARD else 1)
+        passes += (stop - start) * sampling.passes_of(task, settings)
     if passes < FEW:
         return
     once, a_pass = engine.call(speed, target, settings)
@@ -48,6 +48,8 @@ def quicker(settings: Settings, seconds: float) -> str:
         ways.append('--repeats 1 (about %s)' % durations.rough(seconds / settings.repeats))
     if settings.mode == 'stream' and not settings.rule and not settings.crops:
         ways.append('--adaptive (passes only until the class of an image is settled)')
+        if settings.repeats > 1:
+            ways.append('--sampler shared (repetitions share convolutions)')
     return '; quicker: ' + ', '.join(ways + [LIMIT])
 
 

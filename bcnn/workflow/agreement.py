@@ -17,6 +17,7 @@ from collections import OrderedDict
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import UserError
+from ..mc.sampling import GROUPED
 from ..mc.summary import wrong_after
 from ..results import csv_tables, writing
 from ..system import places, provenance, store
@@ -133,6 +134,8 @@ def _evaluated(job, config):
                   kind='evaluation', iteration=sum(done['iterations']) if done else None, n=config['count'],
                   streams=config.get('streams'))
     yield (Point(method='standard', T=0, adaptive=None, repetition=0, **common), result['standard']['errors'])
+    if config['mode'] in GROUPED:
+        return
     for k, wrong in enumerate(wrong_after(result, 'probs', config['count']), 1):
         yield Point(method='mc', T=config['T'], adaptive=None, repetition=k, **common), wrong[-1]
 
@@ -145,7 +148,7 @@ def records(folder: str = places.RESULTS) -> Dict[Point, List[Recorded]]:
     provenance_of = {row['config']: row for row in csv_tables.read(folder, 'provenance')}
     for name in ('reference', 'curves', 'evaluations'):
         for row in csv_tables.read(folder, name):
-            if row.get('average') == 'scores' or row.get('init') or row.get('crops') or row.get('mode') == 'antithetic':
+            if row.get('average') == 'scores' or row.get('init') or row.get('crops') or row.get('mode') in GROUPED:
                 continue
             software = provenance_of.get(row.get('config'), {})
             known.setdefault(_point(name, row, software), []).append(_recorded(name, row, software))

@@ -41,6 +41,7 @@ class Evaluate(NamedTuple):
     after: Optional[str]          # the job that makes the weights; None for published and shipped ones
     needs: Tuple[str, ...]
     optional: bool                # left out where its weights cannot be fetched
+    sampler: str                  # of --sampler
     streams: Optional[int] = None
 
 

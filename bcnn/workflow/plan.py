@@ -24,8 +24,9 @@ PROFILES = os.path.join(places.ROOT, 'workflow', 'profiles.json')
 KEYS = ('iterations', 'schedule', 'eval_points', 'T', 'adaptive', 'test_limit', 'processes', 'cores', 'evaluate',
         'weights', 'optional', 'seeds')
 PUBLISHED = 'nin_weights'  # the set of the only weights that the paper did not train itself
+INDEPENDENT = 'independent'  # the --sampler that an evaluation has where nothing is said
 SHIPPED = 'shipped'  # as "weights" of a run: those of weights/ are evaluated, nothing is trained
-EVALUATION_KEYS = ('T', 'repeats', 'limit')
+EVALUATION_KEYS = ('T', 'repeats', 'limit', 'sampler')
 
 
 # --- profiles ----------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ def _evaluate(run, shorter, evaluation, folder, weights, after):
                     limit=evaluation.get('limit'), processes=processes, cores=processes,
                     folder=os.path.join(folder, places.EVALUATIONS, 'T%d' % evaluation['T']), after=after,
                     needs=_sets(run) + ((PUBLISHED,) if run.weights == 'published' else ()),
-                    optional=shorter.get('optional', False))
+                    optional=shorter.get('optional', False), sampler=evaluation.get('sampler', INDEPENDENT))
 
 
 def shipped(dataset: str, net: str) -> Optional[str]:
@@ -255,6 +256,7 @@ def command(job: Job, gpus: Sequence[int] = (), on_cluster: bool = False) -> Lis
         words = tool('mc_eval.py') + ['--net', job.net, '--dataset', job.dataset, '--weights', job.weights,
                                       '--T', str(job.T), '--repeats', str(job.repeats), '--gallery']
         words += ['--limit', str(job.limit)] if job.limit else []
+        words += ['--sampler', job.sampler] if job.sampler != INDEPENDENT else []
     words += ['--streams', str(job.streams)] if job.streams else []
     words += ['--out', job.folder]
     if not gpus:
@@ -278,7 +280,8 @@ def about(job: Job) -> str:
         passes = '' if job.net == 'lenet_none' else ', %sT=%d' % ('adaptive ' if job.adaptive else '', job.T)
         schedule = " (the paper's schedule, 1/%d)" % job.schedule if job.schedule != 1 else ''
         return '%s iterations%s%s%s' % (' + '.join('{:,}'.format(n) for n in job.iterations), schedule, passes, share)
-    return 'T=%d, %d repetition%s%s' % (job.T, job.repeats, 's' if job.repeats > 1 else '', share)
+    sampler = ', %s masks' % job.sampler if job.sampler != INDEPENDENT else ''
+    return 'T=%d, %d repetition%s%s%s' % (job.T, job.repeats, 's' if job.repeats > 1 else '', sampler, share)
 
 
 # --- what is done ------------------------------------------------------------------------------

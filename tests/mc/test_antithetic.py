@@ -307,3 +307,70 @@ def test_passes_that_are_no_groups_are_refused(target, tmp_path, changes):
     with pytest.raises(UserError, match='come in groups of'):
         evaluate(target, tmp_path / 'out', **changes)
     assert not (tmp_path / 'out').exists()
+
+
+# --- repetitions that share their masks ----------------------------------------------------------
+
+def probabilities(folder):
+    """MC probabilities of a stored evaluation: repetitions x images x classes."""
+    with np.load(str(folder / 'images.npz')) as stored:
+        return stored['mc_probs'].astype(np.float64)
+
+
+@pytest.mark.parametrize('repeats, T, size', [(5, 3, 4), (2, 7, 2), (3, 5, 2), (4, 1, 4)])
+def test_no_repetition_has_two_passes_of_a_group(target, tmp_path, monkeypatch, repeats, T, size):
+    numbers, dealt, add = itertools.count(), {}, running_sums.Sums.add
+
+    def numbered(passes, _once):
+        assert passes.size == size
+        for number in itertools.islice(numbers, size):
+            yield np.full((13, 2), number), np.zeros((13, 2))
+
+    def spy(sums, probs, scores, images=slice(None)):
+        dealt.setdefault(id(sums), []).append(int(probs[0, 0]))
+        add(sums, np.full((13, 2), 0.5), scores, images)
+
+    monkeypatch.setattr(antithetic.Groups, 'group', numbered)
+    monkeypatch.setattr(running_sums.Sums, 'add', spy)
+    monkeypatch.setattr(engine, 'work', lambda make, tasks, jobs: [(task, make()(task)) for task in tasks])
+    evaluate(target, tmp_path / 'out', mode='shared', repeats=repeats, batch=13, T=T)
+    assert list(dealt.values()) == [list(range(first, repeats * T, repeats)) for first in range(repeats)]
+    assert all(len({number // size for number in passes}) == T for passes in dealt.values())
+
+
+def test_within_a_repetition_passes_are_independent_and_the_mean_is_exact(tiny, target, tmp_path):
+    """A repetition varies over seeds as T independent passes do, and is as unbiased."""
+    np.savez(str(tmp_path / 'y.npz'), images=IMAGES, labels=np.zeros(3, int))
+    known = target._replace(source=targets.sources.open_images(str(tmp_path / 'y.npz')), count=3)
+    T, seeds = 6, range(1, 121)
+    for seed in seeds:
+        evaluate(known, tmp_path / str(seed), mode='shared', repeats=4, T=T, batch=3, seed=seed)
+    means = np.stack([probabilities(tmp_path / str(seed)) for seed in seeds])  # seeds x repetitions x images x classes
+    evaluate(known, tmp_path / 'plain', mode='stream', repeats=480, T=T, batch=3)
+    plain = probabilities(tmp_path / 'plain')
+    each = means.reshape(480, 3, 2)
+    assert (np.abs(each.mean(axis=0) - tiny[2]) < 4 * plain.std(axis=0) / np.sqrt(480)).all()
+    assert each.var(axis=0).sum() == pytest.approx(plain.var(axis=0).sum(), rel=0.2)
+    # opposite masks in different repetitions: their mean is closer to the exact one than that of independent ones
+    assert 4 * means.mean(axis=1).var(axis=0).sum() < 0.8 * plain.var(axis=0).sum()
+
+
+def test_shared_evaluations_go_on_where_they_were_stopped_and_jobs_change_no_byte(target, tmp_path):
+    one = evaluate(target, tmp_path / 'one', mode='shared', repeats=5, T=7)
+    two = evaluate(target, tmp_path / 'two', jobs=2, mode='shared', repeats=5, T=7)
+    assert one == two and b'"mode": "shared"' in one['config.json'] and b'"repeats": 5' in one['config.json']
+    for name in ('mc3-00001.npz', 'mc1-00002.npz', 'standard-00000.npz'):
+        (tmp_path / 'two' / 'blocks' / name).unlink()
+    assert evaluate(target, tmp_path / 'two', mode='shared', repeats=5, T=7) == one
+    with pytest.raises(UserError, match='repeats'):  # the passes would be dealt out otherwise
+        evaluate(target, tmp_path / 'two', mode='shared', repeats=6, T=7)
+
+
+@pytest.mark.parametrize('changes, words', [
+    (dict(repeats=1), '1 repetition to share masks in groups of 2'),
+    (dict(repeats=3, groups=2), '3 repetitions to share masks in groups of 4'),
+    (dict(crops=2), 'not with crops'), (dict(rule=evaluation.adaptive.Rule()), 'not with crops or adaptive T')])
+def test_what_cannot_be_shared_is_refused(target, tmp_path, changes, words):
+    with pytest.raises(UserError, match=words):
+        evaluate(target, tmp_path / 'out', mode='shared', **dict(dict(repeats=5), **changes))
+    assert not (tmp_path / 'out').exists()
