@@ -1,8 +1,9 @@
 """Which MC evaluations stand in the paper's rows, in which order, and what they measured.
 
-The paper's protocol is T independent passes of every test image, as it is, with weights trained from scratch; where
-repetitions share masks, the passes of each are. What departs from it (random crops, adaptive T, weights that a run was started from) never stands in its rows; what is
-only smaller (schedule, images, T, repetitions) does, and is marked.
+The paper's protocol is T independent passes of every test image, as it is, with weights trained from scratch; also
+where repetitions share masks, those of each are independent. What departs from it (random crops, adaptive T, weights
+that a run was started from) never stands in its rows; what is only smaller (schedule, images, T, repetitions) does, and
+is marked.
 """
 
 from typing import List, Optional, Tuple

@@ -29,10 +29,10 @@ DEVIATIONS = (
     Deviation(('table1',), 'Five repetitions are read as five evaluations of one net with other masks.',
               "The paper does not say what was repeated. For NIN the reading is strong: its Standard error is that "
               "of one net, to the image."),
-    Deviation(('table1', 'fig4'), "The five repetitions of DSN and of Augmented-DSN share masks: in part the mask of one "
-                                  "is the complement of another's (mc_eval.py --sampler shared).",
-              'Half of the time. Within a repetition all masks are independent, as in the paper. Repetitions lie a little '
-              'further apart than independent ones would, so that their intervals are rather too wide.'),
+    Deviation(('table1', 'fig4'), "The five repetitions of DSN and of Augmented-DSN share masks: in part the mask of "
+                                  "one is the complement of another's (mc_eval.py --sampler shared).",
+              'It takes half of the time. Within a repetition all masks are independent, as in the paper. Repetitions '
+              'lie a little further apart than independent ones, so that their intervals are rather too wide.'),
     Deviation(('table1', 'fig4'), "DSN's second stage lowers its rate one iteration late, and its third stage may "
                                   "end one iteration off.",
               "Stock Caffe counts iterations from 0, DSN's Caffe of 2014 from 1, and the step of 100,001 is kept as "

@@ -59,7 +59,7 @@ def test_another_experiment_on_the_papers_net_stays_out():
     (dict(T=60), dict(T=50)),
     (dict(n=10000, T=10), dict(n=2000)),                     # most images first of all
     (dict(repetitions=5), dict(repetitions=4)),
-    (dict(), dict(mode='replicate')), (dict(), dict(device='gpu'))], ids=str)
+    (dict(), dict(mode='replicate')), (dict(), dict(mode='shared')), (dict(), dict(device='gpu'))], ids=str)
 def test_the_order(better, worse):
     """Whatever the names of the configurations, the first of the two is taken."""
     for names in ('ab', 'ba'):

@@ -125,6 +125,16 @@ def test_antithetic(mc_eval, tmp_path):
     assert about['mode'] == 'antithetic' and about['groups'] == 2
 
 
+def test_shared(mc_eval, tmp_path):
+    result = mc_eval(*LENET + ('--T', 6, '--repeats', 5, '--sampler', 'shared'))
+    assert result.returncode == 0, result.stderr
+    assert [line.partition(':')[0] for line in result.stdout.splitlines() if line.startswith('repetition')] == [
+        'repetition %d of 5' % k for k in range(1, 6)]
+    stored = json.loads((tmp_path / 'out' / 'result.json').read_text())
+    assert (stored['config']['mode'], stored['config']['groups'], stored['config']['repeats']) == ('shared', 2, 5)
+    assert [len(errors) for errors in stored['mc']['probs']['curve']] == [6] * 5
+
+
 def test_adaptive_in_pairs(mc_eval, tmp_path):
     result = mc_eval(*LENET + ('--T', 40, '--repeats', 1, '--adaptive', '--sampler', 'antithetic'))
     assert result.returncode == 0, result.stderr
@@ -187,6 +197,9 @@ def test_killed_and_run_again_ends_in_the_same_bytes(place, mc_eval, tmp_path, m
     (LENET + ('--gpu', 77), ['GPU 77 asked for']),
     (LENET + ('--adaptive', '--mode', 'replicate'), ['--adaptive does not go with --mode replicate']),
     (LENET + ('--mode', 'replicate', '--sampler', 'antithetic'), ['--mode replicate does not go with --sampler antithetic']),
+    (LENET + ('--adaptive', '--sampler', 'shared'), ['--adaptive does not go with --sampler shared']),
+    (LENET + ('--mode', 'replicate', '--sampler', 'shared'), ['--mode replicate does not go with --sampler shared']),
+    (LENET + ('--repeats', 1, '--sampler', 'shared'), ['1 repetition to share masks in groups of 2 among', 'as many or more']),
     (LENET + ('--groups', 2), ['--groups says nothing without --sampler antithetic']),
     (LENET + ('--groups', 0, '--sampler', 'antithetic'), ['--groups is 0']),
     (LENET + ('--adaptive-error', 0.1), ['--adaptive-error says nothing without --adaptive']),

@@ -359,6 +359,14 @@ def shipped(tmp_path, monkeypatch):
     return fill
 
 
+def test_an_evaluation_says_its_sampler_where_it_is_not_the_default():
+    jobs = plan.load('evidence').jobs
+    for name, sampler in (('evaluate-cifar10-dsn-seed1', ['--sampler', 'shared']), ('evaluate-cifar10-nin-published', [])):
+        words = plan.command(jobs[name])
+        assert [word for word in words if word in ('--sampler', 'shared')] == sampler
+        assert ('shared masks' in plan.about(jobs[name])) == bool(sampler)
+
+
 def test_the_tour_leaves_out_what_has_no_weights_and_says_so(shipped):
     shipped()
     what = plan.load('tour')
