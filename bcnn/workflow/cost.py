@@ -11,6 +11,7 @@ from .jobs import Evaluate, Job, Study, Train
 Speeds = Dict[Tuple[str, str], float]  # seconds, by part of the benchmark and net: ('training', 'mnist/lenet_all')
 
 FORWARD = 1 / 3.0  # of a training step: forward, and backward by weights and by data, cost about the same
+SHARED = 0.5       # of the time of a pass, where repetitions share masks: about what sampler.csv has for NIN
 ADAPTIVE = 10.0    # passes of an image that adaptive T takes on nets as young as those of short profiles
 
 
@@ -62,7 +63,8 @@ def parts(job: Job, known: Speeds) -> Optional[Tuple[float, float]]:
         return 0.0, job.passed * (forward + job.T * a_pass)
     images = job.limit or paper.TEST_IMAGES
     if isinstance(job, Evaluate):
-        return 0.0, images * (forward + job.repeats * job.T * a_pass)
+        share = SHARED if job.sampler == 'shared' else 1.0
+        return 0.0, images * (forward + job.repeats * job.T * a_pass * share)
     passes = 0 if job.net == 'lenet_none' else min(job.T, ADAPTIVE) if job.adaptive else job.T
     return sum(job.iterations) * step, points(job) * images * (forward + passes * a_pass)
 
