@@ -272,6 +272,8 @@ def test_expected_time_by_hand():
     evaluation = cost.seconds(jobs['evaluate-mnist-lenet_all-seed1'], speeds)
     assert evaluation == pytest.approx(10000 * (forward + 50 * 0.0002))
     assert cost.on_clock(jobs['evaluate-mnist-lenet_all-seed1'], speeds) == pytest.approx(evaluation / 2)
+    shared = cost.seconds(jobs['evaluate-mnist-lenet_all-seed1']._replace(sampler='shared'), speeds)
+    assert 0.5 * evaluation < shared < 0.6 * evaluation  # what is computed once is not shared
     # measured at 100, 200, 500 and 1,000, with adaptive T
     job = jobs['train-mnist-lenet_all-seed1']
     assert cost.seconds(job, speeds) == pytest.approx(1000 * 0.03 + 4 * 10000 * (forward + cost.ADAPTIVE * 0.0002))
