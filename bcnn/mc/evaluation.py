@@ -46,11 +46,11 @@ def check(settings: Settings) -> None:
             raise UserError('an error probability of %g: it must be above 0 and below 1' % settings.rule.error)
     if settings.mode == 'shared':
         if settings.crops or settings.rule:
-            raise UserError('repetitions that share their masks are of T passes of the plain images: not with crops or '
-                            'adaptive T')
-        if settings.repeats < 2 ** (settings.groups or 1):
-            raise UserError('%d repetition%s to share masks in groups of %d among: give as many or more' % (
-                settings.repeats, 's' if settings.repeats > 1 else '', 2 ** (settings.groups or 1)))
+            raise UserError('repetitions that share masks are of T passes of the plain images: not with crops or adaptive T')
+        size = 2 ** (settings.groups or 1)
+        if settings.repeats < size:
+            raise UserError('repetitions share masks in groups of %d: give --repeats %d or more, not %d'
+                            % (size, size, settings.repeats))
 
 
 # --- from a target to a result ----------------------------------------------------------------

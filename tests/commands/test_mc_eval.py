@@ -199,7 +199,7 @@ def test_killed_and_run_again_ends_in_the_same_bytes(place, mc_eval, tmp_path, m
     (LENET + ('--mode', 'replicate', '--sampler', 'antithetic'), ['--mode replicate does not go with --sampler antithetic']),
     (LENET + ('--adaptive', '--sampler', 'shared'), ['--adaptive does not go with --sampler shared']),
     (LENET + ('--mode', 'replicate', '--sampler', 'shared'), ['--mode replicate does not go with --sampler shared']),
-    (LENET + ('--repeats', 1, '--sampler', 'shared'), ['1 repetition to share masks in groups of 2 among', 'as many or more']),
+    (LENET + ('--repeats', 1, '--sampler', 'shared'), ['share masks in groups of 2: give --repeats 2 or more, not 1']),
     (LENET + ('--groups', 2), ['--groups says nothing without --sampler antithetic']),
     (LENET + ('--groups', 0, '--sampler', 'antithetic'), ['--groups is 0']),
     (LENET + ('--adaptive-error', 0.1), ['--adaptive-error says nothing without --adaptive']),

@@ -367,8 +367,8 @@ def test_shared_evaluations_go_on_where_they_were_stopped_and_jobs_change_no_byt
 
 
 @pytest.mark.parametrize('changes, words', [
-    (dict(repeats=1), '1 repetition to share masks in groups of 2'),
-    (dict(repeats=3, groups=2), '3 repetitions to share masks in groups of 4'),
+    (dict(repeats=1), 'in groups of 2: give --repeats 2 or more, not 1'),
+    (dict(repeats=3, groups=2), 'in groups of 4: give --repeats 4 or more, not 3'),
     (dict(crops=2), 'not with crops'), (dict(rule=evaluation.adaptive.Rule()), 'not with crops or adaptive T')])
 def test_what_cannot_be_shared_is_refused(target, tmp_path, changes, words):
     with pytest.raises(UserError, match=words):
