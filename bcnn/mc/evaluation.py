@@ -46,7 +46,8 @@ def check(settings: Settings) -> None:
             raise UserError('an error probability of %g: it must be above 0 and below 1' % settings.rule.error)
     if settings.mode == 'shared':
         if settings.crops or settings.rule:
-            raise UserError('repetitions that share masks are of T passes of the plain images: not with crops or adaptive T')
+            raise UserError('repetitions that share masks have T passes of the plain images each: not with crops or '
+                            'adaptive T')
         size = 2 ** (settings.groups or 1)
         if settings.repeats < size:
             raise UserError('repetitions share masks in groups of %d: give --repeats %d or more, not %d'
