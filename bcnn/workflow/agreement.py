@@ -134,7 +134,7 @@ def _evaluated(job, config):
                   kind='evaluation', iteration=sum(done['iterations']) if done else None, n=config['count'],
                   streams=config.get('streams'))
     yield (Point(method='standard', T=0, adaptive=None, repetition=0, **common), result['standard']['errors'])
-    if config['mode'] in GROUPED:
+    if job.sampler != plan.INDEPENDENT:  # masks that no other evaluation has
         return
     for k, wrong in enumerate(wrong_after(result, 'probs', config['count']), 1):
         yield Point(method='mc', T=config['T'], adaptive=None, repetition=k, **common), wrong[-1]
