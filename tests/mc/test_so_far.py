@@ -111,7 +111,8 @@ def test_long_evaluations_say_so_before_they_start(small, monkeypatch, capsys):
     many = HOW._replace(T=100)
     so_far.say_duration(small, many, tasks, 2, so_far.quicker)  # 80 images once, 20 + 3 * 2,000 passes
     assert capsys.readouterr().out == ('this takes about 25 min here, with 2 processes; quicker: --repeats 1 (about 8.4 min), '
-                                       '--adaptive (passes only until the class of an image is settled), --limit N (the first N images)\n')
+                                       '--adaptive (passes only until the class of an image is settled), --sampler shared '
+                                       '(repetitions share convolutions), --limit N (the first N images)\n')
     so_far.say_duration(small, many._replace(mode='adaptive', repeats=1), [(k, 0) for k in (1, 2, 3)], 1, so_far.quicker)
     assert capsys.readouterr().out == 'this takes at most 50 min here, with 1 process; quicker: --limit N (the first N images)\n'
     so_far.say_duration(small, many, tasks, 2, so_far.fewer_images)  # of tools/study.py, which has no --adaptive
