@@ -29,8 +29,8 @@ DEVIATIONS = (
     Deviation(('table1',), 'Five repetitions are read as five evaluations of one net with other masks.',
               "The paper does not say what was repeated. For NIN the reading is strong: its Standard error is that "
               "of one net, to the image."),
-    Deviation(('table1', 'fig4'), "Repetitions may share masks, as the profile evidence has it for DSN: in part the mask "
-                                  "of one is the complement of another's (mc_eval.py --sampler shared).",
+    Deviation(('table1', 'fig4'), "Repetitions may share masks, as the profile evidence has it for DSN: in part the "
+                                  "mask of one is the complement of another's (mc_eval.py --sampler shared).",
               'It takes half of the time. Within a repetition all masks are independent, as in the paper. Repetitions '
               'lie a little further apart than independent ones, so that their intervals are rather too wide.'),
     Deviation(('table1', 'fig4'), "DSN's second stage lowers its rate one iteration late, and its third stage may "
