@@ -33,11 +33,33 @@ def publish(run: str, results: str = places.RESULTS, data: str = sets.DATA,
         files.sweep_folder(folder)
         with files.atomic(os.path.join(folder, entry.file)) as temporary:
             shutil.copyfile(os.path.join(run, places.FINAL), temporary)
-        others = [other for other in weights.index(folder) if other.file != entry.file]
-        entries = sorted(others + [entry])
-        weights.write_index(entries, folder)
-        files.write_text(os.path.join(folder, README), readme(entries))
+        _enter(entry, folder)
     return entry
+
+
+def renew(path: str, results: str = places.RESULTS, folder: str = weights.FOLDER) -> weights.Entry:
+    """The Entry of a file of weights/ with the best evaluation that is recorded of it now; writes index and README.md.
+
+    It needs no run: what the entry says of the training stays, and the file is the one that was published.
+    """
+    parent, file = os.path.split(os.path.realpath(path))
+    with locks.lock(os.path.join(folder, '.lock')):
+        old = next((entry for entry in weights.index(folder) if entry.file == file), None)
+        if old is None or parent != os.path.realpath(folder):
+            raise UserError('%s: neither the folder of a training run nor a file that %s names'
+                            % (path, os.path.join(folder, weights.INDEX)))
+        weights.require(old, folder)
+        entry = old._replace(**recorded_evaluation(results, old.dataset, old.net, old.sha256))
+        _enter(entry, folder)
+    return entry
+
+
+def _enter(entry, folder):
+    """Writes the index and README.md with an entry, in the place of one for the same file."""
+    others = [other for other in weights.index(folder) if other.file != entry.file]
+    entries = sorted(others + [entry])
+    weights.write_index(entries, folder)
+    files.write_text(os.path.join(folder, README), readme(entries))
 
 
 def _finished(run, data):
@@ -159,7 +181,8 @@ those of one evaluation of exactly this file, which is recorded in `analysis/res
 Not here: NIN, whose published file is fetched and verified (`python tools/prepare_data.py nin_weights`), and the LeNets
 on CIFAR-10, of 41 to 53 MB, where a file here has %d MB at most.
 
-This page is made of `index.json`, and both are made by `python tools/publish.py RUN` of a finished and recorded run.
+This page is made of `index.json`, and both are made by `python tools/publish.py RUN` of a finished and recorded run;
+`python tools/publish.py weights/FILE` enters a better evaluation of a file, once it is recorded.
 `python tools/verify.py weights` checks the files, the index, this page, and that the recorded evaluations belong to
 them.
 '''
@@ -248,6 +271,8 @@ def _belongs(entry, folder, results):
     except UserError as error:
         return Finding(path, WRONG, str(error))
     different = store.differences({name: getattr(entry, name) for name in recorded}, recorded)
+    if different:
+        different.append('python tools/publish.py %s enters what is' % path)
     trainings = [row['config_sha256'] for row in csv_tables.read(results, 'provenance') if row['kind'] == 'training']
     if entry.config not in trainings:
         different.append('no training of config %s recorded' % entry.config[:8])

@@ -143,6 +143,44 @@ def test_harmed_weights_are_refused_before_anything_is_written(clone, tmp_path, 
     assert said.returncode == 1 and 'WRONG: weights/%s' % FILE in said.stdout
 
 
+# --- a better evaluation of what is there
+
+def test_a_better_evaluation_is_entered_without_the_run(clone, tmp_path):
+    """As somebody does it who has the clone and no run: evaluate more, record, publish the file."""
+    better = tmp_path / 'clone'
+    shutil.copytree(str(clone), str(better), symlinks=True)
+    before, = weights.index(str(better / 'weights'))
+    for words in (('mc_eval.py', '--net', 'lenet_ip', '--T', 4, '--repeats', 3), ('record.py',)):
+        said = trainhelp.typed(better, 'tools/' + words[0], *words[1:])
+        assert said.returncode == 0, said.stderr
+    advice = 'python tools/publish.py weights/%s' % FILE
+    assert advice in trainhelp.typed(better, 'tools/verify.py', 'weights').stdout
+    said = trainhelp.typed(better, *advice.split()[1:])
+    assert said.returncode == 0 and FILE in said.stdout, said.stderr
+    after, = weights.index(str(better / 'weights'))
+    assert len(after.mc_errors) == 3 and after.standard_errors == before.standard_errors
+    assert after == before._replace(evaluation=after.evaluation, mc_errors=after.mc_errors)
+    assert '3 repetitions' in (better / 'weights' / 'README.md').read_text()
+    assert trainhelp.typed(better, 'tools/verify.py', 'weights').returncode == 0
+
+
+@pytest.mark.parametrize('harm, words', [('moved', 'neither the folder of a training run nor a file that'), ('damaged', 'damaged or exchanged'),
+                                         ('forgotten', 'no evaluation of these weights')])
+def test_a_file_whose_entry_cannot_be_renewed(place, harm, words):
+    path = place / 'weights' / FILE
+    if harm == 'moved':
+        path = place / FILE
+        shutil.copy(str(place / 'weights' / FILE), str(path))
+    elif harm == 'damaged':
+        path.write_bytes(path.read_bytes()[:-1])
+    else:
+        os.remove(csv_tables.path(str(place / 'results'), 'evaluations'))
+    before = snapshot(place / 'weights')
+    with pytest.raises(UserError, match=words):
+        shipped.renew(str(path), str(place / 'results'), str(place / 'weights'))
+    assert snapshot(place / 'weights') == before
+
+
 # --- what is refused
 
 def refused(place, match):
