@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import engine
 from ..system import durations, places, progress, store
-from . import forward, metrics, sampling
+from . import antithetic, forward, metrics, sampling
 from .sampling import Settings
 from .targets import Target
 
@@ -37,14 +37,14 @@ def say_duration(target: Target, settings: Settings, tasks: Sequence[sampling.Ta
     seconds = (images * once + passes * a_pass) / min(jobs, len(tasks))
     if seconds >= LONG:
         progress.say('this takes %s %s here, with %d process%s%s' % (
-            'at most' if settings.mode == 'adaptive' or settings.groups else 'about', durations.rough(seconds), jobs,
+            'at most' if settings.mode == 'adaptive' else 'about', durations.rough(seconds), jobs,
             'es' if jobs > 1 else '', advice(settings, seconds)))
 
 
 def quicker(settings: Settings, seconds: float) -> str:
     """The Advice of tools/mc_eval.py: '; quicker: --repeats 1 (...), ...'."""
     ways = []
-    if settings.repeats > 1:
+    if settings.repeats > 1 and settings.mode != 'shared':
         ways.append('--repeats 1 (about %s)' % durations.rough(seconds / settings.repeats))
     if settings.mode == 'stream' and not settings.rule and not settings.crops:
         ways.append('--adaptive (passes only until the class of an image is settled)')
@@ -61,15 +61,25 @@ def fewer_images(_settings: Settings, _seconds: float) -> str:
 def speed(target: Target, settings: Settings) -> Tuple[float, float]:
     """Seconds an image of what is computed once, and of a pass; measured on a few images. For a process of its own."""
     engine.use_device(settings.gpu)
-    net, wiring = forward.load(target.sampling or target.standard, target.weights, target.extra_weights)
-    first, last = wiring.first or 0, len(net.layers) - 1
     pixels = target.source.read(0, min(PROBE, settings.batch, target.count))[0]
-    forward.standard(net, wiring, pixels)  # the first pass of a net takes longer
-    once = _seconds(lambda: net._forward(0, first - 1)) if first else 0.0
-    passes = [_seconds(lambda: net._forward(first, last))]
-    while sum(passes) < ENOUGH and len(passes) < 5:
-        passes.append(_seconds(lambda: net._forward(first, last)))
-    return once / len(pixels), min(passes) / len(pixels)
+    passes = _passes(target, settings)
+    net, before = passes.net, passes.wiring.first - 1
+    forward.standard(net, passes.wiring, pixels)  # the first pass of a net takes longer
+    once = _seconds(lambda: net._forward(0, before)) if before >= 0 else 0.0
+    kept, groups = passes.once(), []
+    while not groups or sum(groups) < ENOUGH and len(groups) < 5:
+        groups.append(_seconds(lambda: list(passes.group(kept))))
+    return once / len(pixels), min(groups) / passes.size / len(pixels)
+
+
+def _passes(target, settings):
+    """The forward.Passes of an evaluation; where nothing samples, a pass is the whole net."""
+    message, given = target.sampling or target.standard, (target.weights, target.extra_weights)
+    if settings.groups:
+        net, wiring = antithetic.load(message, given[0], settings.groups, given[1])
+        return antithetic.groups_of(net, wiring, np.random.RandomState(0))
+    net, wiring = forward.load(message, *given)
+    return forward.Passes(net, wiring._replace(first=wiring.first or 0))
 
 
 def _seconds(function):

@@ -100,9 +100,23 @@ def test_a_stopped_command_prints_it(tmp_path, number, code):
 
 # --- how long
 
-def test_the_speed_is_that_of_passes(small):
-    once, a_pass = engine.call(so_far.speed, small, HOW)
+@pytest.mark.parametrize('how', [HOW, HOW._replace(mode='shared', groups=1)], ids=['stream', 'shared'])
+def test_the_speed_is_that_of_passes(small, how):
+    once, a_pass = engine.call(so_far.speed, small, how)
     assert 0 <= once < 1 and 0 < a_pass < 1
+
+
+def test_the_speed_of_a_net_without_dropout(small):
+    once, a_pass = engine.call(so_far.speed, small._replace(sampling=None), HOW)
+    assert once == 0 and 0 < a_pass < 1
+
+
+def test_a_pass_of_a_group_is_a_share_of_it(small, monkeypatch):
+    """A clock that ticks once a look: a second for what is computed once, one for each group of two passes."""
+    ticks = iter(range(100))
+    monkeypatch.setattr(so_far.time, 'monotonic', lambda: float(next(ticks)))
+    once, a_pass = engine.call(so_far.speed, small, HOW._replace(mode='shared', groups=1))
+    assert (once, a_pass) == (1.0 / HOW.batch, 0.5 / HOW.batch)
 
 
 def test_long_evaluations_say_so_before_they_start(small, monkeypatch, capsys):
@@ -115,6 +129,8 @@ def test_long_evaluations_say_so_before_they_start(small, monkeypatch, capsys):
                                        '(repetitions share convolutions), --limit N (the first N images)\n')
     so_far.say_duration(small, many._replace(mode='adaptive', repeats=1), [(k, 0) for k in (1, 2, 3)], 1, so_far.quicker)
     assert capsys.readouterr().out == 'this takes at most 50 min here, with 1 process; quicker: --limit N (the first N images)\n'
+    so_far.say_duration(small, many._replace(mode='shared', groups=1), [(sampling.EVERY, block) for block in range(4)], 1, so_far.quicker)
+    assert capsys.readouterr().out == 'this takes about 50 min here, with 1 process; quicker: --limit N (the first N images)\n'
     so_far.say_duration(small, many, tasks, 2, so_far.fewer_images)  # of tools/study.py, which has no --adaptive
     assert capsys.readouterr().out == 'this takes about 25 min here, with 2 processes; quicker: --limit N (the first N images)\n'
     monkeypatch.setattr(so_far, 'speed', lambda target, settings: (0.0, 0.001))

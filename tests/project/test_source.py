@@ -234,6 +234,14 @@ def test_records_of_more_than_four_fields_are_classes_built_by_keyword():
                 assert len(node.args) < 4, '%s line %d' % (relative(path), node.lineno)
 
 
+def test_what_begins_as_a_command_can_be_typed_as_one():
+    """A line #! and the right to execute, both or neither."""
+    for name in project_files():
+        path = os.path.join(ROOT, name)
+        with open(path, 'rb') as file:
+            assert (file.read(2) == b'#!') == os.access(path, os.X_OK), name
+
+
 def test_only_the_engine_imports_caffe():
     importing = [relative(path) for path in SOURCES if re.search(r'^\s*(import caffe|from caffe)\b', read(path), re.M)]
     assert importing == ['bcnn/engine.py']
