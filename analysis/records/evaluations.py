@@ -164,6 +164,13 @@ def passes(tables: Tables, group: pd.DataFrame) -> pd.DataFrame:
     return over_seeds(rows, x='t')
 
 
+def below_from(mean: pd.DataFrame, level: float) -> Optional[int]:
+    """The number of passes from which on the mean error stays below a level; None where it does not."""
+    last = mean['t'][mean['mean'] >= level].max()  # NaN where it never is above
+    after = mean['t'] if pd.isnull(last) else mean['t'][mean['t'] > last]
+    return int(after.min()) if len(after) else None
+
+
 def with_passes(tables: Tables, dataset: str, net: str) -> Optional[pd.DataFrame]:
     """The best evaluation of a net if its errors after each pass are recorded, else None."""
     for group in chosen(tables, dataset, net)[:1]:

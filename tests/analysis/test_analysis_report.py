@@ -297,6 +297,24 @@ def test_one_repetition_has_no_spread_and_two_have():
     assert u'NIN 10.43 10.40 \u00b1 0.14' in Page(numbers.NUMBERS['fig4'](made.tables())).words()
 
 
+@pytest.mark.parametrize('errors, words', [
+    ([990, 980, 960, 950], 'T = 1'), ([1050, 1010, 990, 980], 'T = 3'), ([1050, 990, 1000, 980], 'T = 4'),  # level is not below
+    ([1050, 990, 980, 1001], 'never')])
+def test_from_which_pass_mc_stays_below_standard(errors, words):
+    made = Synthetic().evaluation('cifar10', 'dsn_aug', 1000, [errors])
+    page = Page(numbers.NUMBERS['fig4'](made.tables()))
+    row = page.words().split('DSN')[1]  # of Augmented-DSN
+    assert re.search(r'%s 7\.95' % words, row), row
+
+
+def test_what_surprised_stands_with_its_experiment():
+    made = whole_paper()
+    made.add('surprises', question='table1', words='Less & more.')
+    page = report.build(made.tables(), PICTURES)
+    table1, fig4 = page.index('id="table1"'), page.index('id="fig4"')
+    assert table1 < page.index('<b>What surprised.</b> Less &amp; more.') < fig4 and page.count('What surprised') == 1
+
+
 def test_faults_are_added_up():
     made = Synthetic()
     assert 'campaign.py' in Page(faults.section(made.tables()).body).words()

@@ -1,12 +1,11 @@
 """Beyond the paper: its open questions, each with verdicts, figures, numbers and commands; only what was run."""
 
-from pages.html import Html, Section, code, figure, fill, join, put, small, table
+from pages.html import Html, Section, code, figure, fill, join, small, table
 from pages.sections.claims import OURS
-from pages.sections.experiments import claim_list
+from pages.sections.experiments import claim_list, surprises
 from records import names
 from records import open_questions as runs
 from records.from_bcnn import beyond
-from records.load import where
 
 RECORD = ['python tools/record.py --profile beyond', 'python analysis/plot.py']
 
@@ -25,9 +24,7 @@ def _part(tables, question, judged, figures, pictures):
              if script.there(tables)]
     return fill('open_question', anchor='beyond-' + question, question=beyond.QUESTIONS[question],
                 claims=claim_list(judged, question, OURS),
-                surprise=join(put('<p><b>What surprised.</b> $words</p>', words=words)
-                              for words in where(tables['surprises'], question=question)['words']),
-                figures=join(shown), numbers=_layers(tables) if question == 'pooling' else Html(''),
+                surprise=surprises(tables, question), figures=join(shown), numbers=_layers(tables) if question == 'pooling' else Html(''),
                 commands=code([_command(tables, question)] + RECORD))
 
 

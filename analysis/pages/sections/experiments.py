@@ -6,6 +6,7 @@ from pages.sections import nin, numbers
 from pages.sections.claims import OURS, PAPER, word
 from records import names
 from records.from_bcnn import paper
+from records.load import where
 from verdicts import deviations, published
 
 CAPTIONS = {
@@ -25,7 +26,7 @@ def section(tables, experiment, statements, questions, pictures):
     return Section(experiment, names.experiment(experiment), paper.EXPERIMENTS[experiment], fill(
         'experiment', claims=claim_list(statements, experiment, PAPER),
         questions=put('<h3>What we ask besides</h3><ul class="claims">$asked</ul>', asked=asked) if asked else asked,
-        figure=picture, numbers=numbers.NUMBERS[experiment](tables),
+        surprise=surprises(tables, experiment), figure=picture, numbers=numbers.NUMBERS[experiment](tables),
         causes=join([table1_notes(), nin.part(tables)]) if experiment == 'table1' else Html(''),
         deviations=deviation_list(deviations.of(experiment)), commands=code(commands.commands(tables, experiment))))
 
@@ -35,6 +36,12 @@ def claim_list(judged, experiment, words):
     return join([fill('claim', badge=badge(word(statement, words)), statement=statement.text, rests=_rests(statement),
                       numbers=_numbers(statement), parts=_parts(statement))
                  for statement in judged if statement.experiment == experiment])
+
+
+def surprises(tables, about):
+    """What is recorded as surprising in an experiment, or in a question beyond the paper."""
+    return join(put('<p><b>What surprised.</b> $words</p>', words=words)
+                for words in where(tables['surprises'], question=about)['words'])
 
 
 def _rests(statement):

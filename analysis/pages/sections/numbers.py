@@ -94,12 +94,13 @@ def _fig4_numbers(tables):
         group, known = evaluations.with_passes(tables, 'cifar10', net), paper.PUBLISHED[net]
         published = ['%.2f' % known.standard, names.spread(known.mc, known.std)]
         if group is None:
-            rows.append([paper.title(net), 'not run'] + [DASH] * len(PASSES) + published)
+            rows.append([paper.title(net), 'not run'] + [DASH] * (len(PASSES) + 1) + published)
             continue
-        mean = evaluations.passes(tables, group)
-        rows.append([paper.title(net), '%.2f' % evaluations.error_of_standard(group)]
-                    + [_after(mean, t) for t in PASSES] + published)
-    heads = ['net', 'Standard'] + ['T = %d' % t for t in PASSES]
+        mean, standard = evaluations.passes(tables, group), evaluations.error_of_standard(group)
+        below = evaluations.below_from(mean, standard)
+        rows.append([paper.title(net), '%.2f' % standard] + [_after(mean, t) for t in PASSES]
+                    + ['never' if below is None else 'T = %d' % below] + published)
+    heads = ['net', 'Standard'] + ['T = %d' % t for t in PASSES] + ['below Standard from']
     return table(heads + ['paper Standard', 'paper T = %d' % paper.of_net('cifar10', 'dsn_aug').T], rows)
 
 
