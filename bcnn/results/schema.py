@@ -109,7 +109,7 @@ TABLES.update([
         ('config', 'angle', 'class'))])
 # The one table that a person writes: a sentence or two a question, after seeing the results that it lies beside. It is
 # data, so that a report of other runs does not say what ours showed.
-TABLES['surprises'] = Table('surprises', 'what surprised in an experiment, or in a question beyond the paper', OrderedDict([
+TABLES['surprises'] = Table('surprises', 'what surprised in an experiment or a question beyond the paper', OrderedDict([
     ('question', 'text'), ('words', 'text')]), ('question',))
 # What each config stands for, once for all tables. config_sha256: the whole of what `config` begins;
 # data: SHA-256 of the records (training: train, then test set) or of the evaluated images; weights: of the

@@ -24,7 +24,8 @@ def _part(tables, question, judged, figures, pictures):
              if script.there(tables)]
     return fill('open_question', anchor='beyond-' + question, question=beyond.QUESTIONS[question],
                 claims=claim_list(judged, question, OURS),
-                surprise=surprises(tables, question), figures=join(shown), numbers=_layers(tables) if question == 'pooling' else Html(''),
+                surprise=surprises(tables, question), figures=join(shown),
+                numbers=_layers(tables) if question == 'pooling' else Html(''),
                 commands=code([_command(tables, question)] + RECORD))
 
 
