@@ -228,7 +228,7 @@ def _compute(target, settings, folder, jobs, advice):
         so_far.say_duration(target, settings, list(cost), jobs, advice)
     with progress.bar(target.name, total=sum(cost.values()), unit='passes') as step:
         for tasks in todo:
-            done = engine.work(lambda: sampling.worker(target, settings, standard_of), tasks, min(jobs, len(tasks)))
+            done = engine.work(lambda: sampling.Worker(target, settings, standard_of), tasks, min(jobs, len(tasks)))
             for task, made in done:
                 for (repetition, block), arrays in made.items():
                     npz.write(sampling.block_path(folder, repetition, block), arrays)
@@ -237,10 +237,10 @@ def _compute(target, settings, folder, jobs, advice):
 
 
 def in_memory(target: Target, settings: Settings, jobs: int = 1, keep: bool = False) -> Tuple[Arrays, Optional[Arrays]]:
-    """(Standard arrays, MC arrays or None) of repetition 1 over all images, stored nowhere; see sampling.worker."""
+    """(Standard arrays, MC arrays or None) of repetition 1 over all images, stored nowhere; see sampling.Worker."""
     blocks = {}
     for tasks in _stages(target, settings):
-        for _, made in engine.work(lambda: sampling.worker(
+        for _, made in engine.work(lambda: sampling.Worker(
                 target, settings, lambda block: blocks[sampling.STANDARD, block], keep), tasks, min(jobs, len(tasks))):
             blocks.update(made)
     both = [summary.joined([blocks[task] for task in sorted(blocks) if task[0] == repetition], T=T)

@@ -77,54 +77,93 @@ def blocks_of(config: Dict[str, Any]) -> range:
     return range(-(-config['count'] // config.get('block', config['batch'])))
 
 
-def worker(target: Target, settings: Settings, standard_of: Callable[[int], Arrays],
-           keep: bool = False) -> Callable[[Task], Dict[Task, Arrays]]:
-    """A function from a task to the arrays of all that it makes; the nets are loaded when first needed.
+class Worker:
+    """Makes the arrays of tasks, in one process; the nets are loaded when first needed.
 
     standard_of(block) gives the arrays of a block of Standard passes, for adaptive T. keep: the outputs of every
     pass too, as `samples` (T x images x classes).
     """
-    if settings.mode in GROUPED and target.sampling and not settings.groups:
-        raise ValueError('settings that evaluation.prepare() has not seen')  # which would draw masks one by one
-    engine.use_device(settings.gpu)
-    loaded = {}
 
-    def net_for(sampling):
-        if sampling not in loaded:
-            message = target.sampling if sampling else target.standard
-            if sampling and settings.mode == 'replicate':
-                message = rewriting.replicate(message, passes_a_view(settings))
-            if sampling and settings.groups:
-                loaded[sampling] = antithetic.load(message, target.weights, settings.groups, target.extra_weights)
-            else:
-                loaded[sampling] = forward.load(message, target.weights, target.extra_weights)
-        return loaded[sampling]
+    def __init__(self, target: Target, settings: Settings, standard_of: Callable[[int], Arrays], keep: bool = False):
+        if settings.mode in GROUPED and target.sampling and not settings.groups:
+            raise ValueError('settings that evaluation.prepare() has not seen')  # which would draw masks one by one
+        engine.use_device(settings.gpu)
+        self.target, self.settings, self.standard_of, self.keep = target, settings, standard_of, keep
+        self.loaded = {}
 
-    def do(task):
+    def __call__(self, task: Task) -> Dict[Task, Arrays]:
+        """The arrays of all that a task makes.
+
+        Outputs that are no numbers, and what a Python layer of the user's raises, become one line.
+        """
+        try:
+            return self._make(task)
+        except forward.NotFinite as error:
+            source, (start, _) = self.target.source, span(task[1], self.target, self.settings)
+            raise UserError('%s: %s gives numbers that are not finite, first in the blob %r: weights that have '
+                            'diverged, or images that the net was not trained on'
+                            % (source.path, source.name(start + error.row), error.blob))
+        except (UserError, MemoryError):
+            raise
+        except Exception as error:
+            python = facts.python_layers(self.target.standard)
+            if not python:
+                raise
+            raise UserError('%s: %s' % (self.target.name, processes.python_layer_failure(error, python)))
+
+    def _make(self, task):
         repetition, block = task
-        start, stop = span(block, target, settings)
-        net, wiring = net_for(repetition != STANDARD)
+        start, stop = span(block, self.target, self.settings)
+        net, wiring = self._net(repetition != STANDARD)
         if repetition == STANDARD:
-            return {task: _standard(net, wiring, target, settings, (start, stop))}
-        labels = target.source.truth(target.count)[start:stop]
+            return {task: _standard(net, wiring, self.target, self.settings, (start, stop))}
+        labels = self.target.source.truth(self.target.count)[start:stop]
         if repetition == EVERY:
-            images, sampler = target.source.read(start, stop)[0], _sampler(net, wiring, settings, EVERY, start)
-            return dict(zip(made_by(task, settings), _dealt_out(sampler, images, labels, settings)))
-        guess = standard_of(block)['probs'].argmax(axis=1) if settings.rule else None
-        seeds.use_seed(*seeds.parts_of(settings.streams, 'masks', settings.seed, repetition, block))
-        if settings.mode == 'adaptive':
-            seats = adaptive.Seats(_sampler(net, wiring, settings, repetition, start),
-                                   lambda first, last: target.source.read(start + first, start + last)[0],
-                                   stop - start, settings.batch)
-            return {task: adaptive.sample(seats, labels, settings.T, settings.rule, guess)}
-        passes = forward.finite(net, _passes_of(net, wiring, target, settings, (repetition, start, stop)))
-        kept = [] if keep else None
-        arrays = _sample(_kept(passes, kept), labels, net.blobs[wiring.prob].data[0].size, settings, guess)
-        if keep:
-            arrays['samples'] = np.stack(kept)
-        return {task: arrays}
+            images, sampler = self.target.source.read(start, stop)[0], self._sampler(EVERY, start)
+            return dict(zip(made_by(task, self.settings), _dealt_out(sampler, images, labels, self.settings)))
+        guess = self.standard_of(block)['probs'].argmax(axis=1) if self.settings.rule else None
+        seeds.use_seed(*seeds.parts_of(self.settings.streams, 'masks', self.settings.seed, repetition, block))
+        make = self._until_settled if self.settings.mode == 'adaptive' else self._all_passes
+        return {task: make(repetition, (start, stop), labels, guess)}
 
-    return functools.partial(_guarded, do, target, settings)
+    def _until_settled(self, repetition, where, labels, guess):
+        """The arrays of a block with adaptive T."""
+        start, stop = where
+        seats = adaptive.Seats(self._sampler(repetition, start),
+                               lambda first, last: self.target.source.read(start + first, start + last)[0],
+                               stop - start, self.settings.batch)
+        return adaptive.sample(seats, labels, self.settings.T, self.settings.rule, guess)
+
+    def _all_passes(self, repetition, where, labels, guess):
+        """The arrays of a block where every image gets T passes."""
+        net, wiring = self._net(True)
+        passes = forward.finite(net, _passes_of(net, wiring, self.target, self.settings, (repetition,) + where))
+        kept = [] if self.keep else None
+        arrays = _sample(_kept(passes, kept), labels, net.blobs[wiring.prob].data[0].size, self.settings, guess)
+        if self.keep:
+            arrays['samples'] = np.stack(kept)
+        return arrays
+
+    def _sampler(self, repetition, start):
+        net, wiring = self._net(True)
+        return _sampler(net, wiring, self.settings, repetition, start)
+
+    def _net(self, sampling):
+        """(net, its Wiring) for MC or for Standard dropout."""
+        if sampling not in self.loaded:
+            self.loaded[sampling] = mc_net(self.target, self.settings) if sampling else forward.load(
+                self.target.standard, self.target.weights, self.target.extra_weights)
+        return self.loaded[sampling]
+
+
+def mc_net(target: Target, settings: Settings) -> Tuple[engine.CaffeNet, Any]:
+    """(net, its Wiring) that samples as the settings say."""
+    message = target.sampling
+    if settings.mode == 'replicate':
+        message = rewriting.replicate(message, passes_a_view(settings))
+    if settings.groups:
+        return antithetic.load(message, target.weights, settings.groups, target.extra_weights)
+    return forward.load(message, target.weights, target.extra_weights)
 
 
 def _kept(passes, kept):
@@ -133,24 +172,6 @@ def _kept(passes, kept):
         if kept is not None:
             kept.append(np.array(probs))
         yield probs, scores
-
-
-def _guarded(do, target, settings, task):
-    """do(task); outputs that are no numbers, and what a Python layer of the user's raises, become one line."""
-    try:
-        return do(task)
-    except forward.NotFinite as error:
-        start, _ = span(task[1], target, settings)
-        raise UserError('%s: %s gives numbers that are not finite, first in the blob %r: weights that have diverged, '
-                        'or images that the net was not trained on'
-                        % (target.source.path, target.source.name(start + error.row), error.blob))
-    except (UserError, MemoryError):
-        raise
-    except Exception as error:
-        python = facts.python_layers(target.standard)
-        if not python:
-            raise
-        raise UserError('%s: %s' % (target.name, processes.python_layer_failure(error, python)))
 
 
 def _sample(passes, labels, classes, settings, guess):
