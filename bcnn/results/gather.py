@@ -193,10 +193,16 @@ def _study(folder, config, options):
     result, dataset, net = store.read_json(os.path.join(folder, places.RESULT)) or {}, config['dataset'], config['net']
     frame = Frame(_run(dataset, net, config['seed'], beyond.NAME),
                   _computed_by(folder, config, options._replace(profile=beyond.NAME)))
-    tables = {name: [frame.row(row) for row in rows] for name, rows in result.get('rows', {}).items()}
+    tables = {name: [frame.row(_missing(name), row) for row in rows]
+              for name, rows in result.get('rows', {}).items()}
     if any(set(row) != set(schema.TABLES[name].columns) for name, rows in tables.items() for row in rows):
         raise ValueError('other columns than the tables have')
     return dict(tables, provenance=[_provenance_row(folder, config, 'study', dataset, net)]) if tables else {}
+
+
+def _missing(table):
+    """The columns that a study of an earlier version lacks, empty."""
+    return {name: None for name, _ in schema.LATER if name in schema.TABLES[table].columns}
 
 
 # --- an MC evaluation ------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ TRAINING = [('schedule', 'text?'), ('init', 'text?')]
 ADAPTIVE = [('adaptive', 'float?'), ('passes', 'float?')]
 # streams: the version of the random numbers (bcnn.seeds); empty for the first.
 STREAMS = [('streams', 'int?')]
-EQUAL, GROUPS = [('equal', 'float?')], [('groups', 'int?')]
-LATER = TRAINING + ADAPTIVE + STREAMS + EQUAL + GROUPS  # columns that tables of earlier versions lack
+EQUAL, GROUPS, COMMON = [('equal', 'float?')], [('groups', 'int?')], [('common', 'float?')]
+LATER = TRAINING + ADAPTIVE + STREAMS + EQUAL + GROUPS + COMMON  # columns that tables of earlier versions lack
 # config: the first 8 hex digits of the SHA-256 of the configuration.
 PROVENANCE = [('config', 'text'), ('caffe', 'text?'), ('device', 'text?'), ('commit', 'text?'), ('profile', 'text?')]
 # average: of the T outputs as probs or scores, empty for Standard dropout, whose repetition is 0.
@@ -80,12 +80,13 @@ TABLES = OrderedDict([
 ])
 # Beyond the paper, by tools/study.py. iterations: of the weights. distance: of a layer's mean over masks from its
 # output under weight averaging, relative to its size, squared; growth: of it from the layer before. Means over images,
-# *_se their standard errors. Without the bias of T passes, so that it may be a little below zero.
+# *_se their standard errors. Without the bias of T passes, so that it may be a little below zero. common: the share of
+# the squared departure that is the same for all images; empty where there is no departure.
 TABLES.update([
     _table('approximation', 'how far weight averaging is from the mean over masks, layer by layer', [
         ('iterations', 'int'), ('index', 'int'), ('layer', 'text'), ('type', 'text'), ('T', 'int'), ('n', 'int'),
         ('mc_seed', 'int'), ('distance', 'float'), ('distance_se', 'float'), ('growth', 'float'),
-        ('growth_se', 'float')], ('config', 'layer')),
+        ('growth_se', 'float')] + COMMON, ('config', 'layer')),
     _table('quality', 'errors, calibration and mutual information of variations of a net', [
         ('iterations', 'int'), ('method', 'text'), ('T', 'int'), ('mc_seed', 'int'), ('errors', 'int'), ('n', 'int'),
         ('nll', 'float'), ('brier', 'float'), ('ece', 'float'), ('entropy', 'float'),

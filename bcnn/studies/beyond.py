@@ -31,8 +31,10 @@ def command(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _approximation(row):
-    return '%-8s %-13s distance %5.1f%% of its size' % (
-        row['layer'], row['type'], 100 * math.sqrt(max(0.0, row['distance'])))
+    same = '' if row.get('common') is None else ', %.0f%% of its square the same for all images' % (
+        100 * row['common'])
+    return '%-10s %-13s distance %5.1f%% of its size%s' % (
+        row['layer'], row['type'], 100 * math.sqrt(max(0.0, row['distance'])), same)
 
 
 def _quality(row):

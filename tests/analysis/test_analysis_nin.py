@@ -1,10 +1,11 @@
-"""NIN beside the paper: the words for each outcome, the rows from their tables."""
+"""NIN beside the paper: the words for each outcome, the rows from their tables; and where weight averaging departs."""
 
 
 import pytest
 
 from analysishelp import Synthetic, whole_paper
 from pages import commands
+from pages.sections import averaging
 from pages.sections import nin as nin_section
 from records import evaluations
 
@@ -57,3 +58,28 @@ def test_the_interval_of_few_images_is_wilsons():
     assert few_images.interval(10, 100) == (pytest.approx(5.52, abs=0.01), pytest.approx(17.44, abs=0.01))
     low, high = few_images.interval(0, 200)
     assert abs(low) < 1e-9 and 1.8 < high < 2.0
+
+
+# --- where weight averaging departs
+
+LAYERS = [('drop3', 'Dropout', 0.0, None), ('conv2', 'Convolution', 0.0, None), ('relu2', 'ReLU', 0.04, 0.25), ('cccp6', 'Convolution', 0.01, 0.5),
+          ('prob', 'Softmax', 0.0225, 0.75)]
+
+
+def departing(n, config):
+    made, before = Synthetic(), 0.0
+    for index, (layer, kind, distance, common) in enumerate(LAYERS):
+        made.add('approximation', dataset='cifar10', net='dsn', seed=1, iterations=2500, index=index, layer=layer, type=kind, T=100, n=n,
+                 mc_seed=1, distance=distance, distance_se=0.001, growth=distance - before, growth_se=0.001, common=common, config=config)
+        before = distance
+    return made
+
+
+def test_the_layers_where_it_departs_and_the_scores():
+    assert averaging.part(Synthetic().tables()) == ''
+    made = departing(200, 'b')
+    made.rows['approximation'] += departing(100, 'c').rows['approximation']  # of fewer images: not shown
+    assert averaging.rows(made.tables(), 'dsn') == [
+        ['DSN', 'relu2', 'ReLU', '20.0', '25', '200', '100'], ['DSN', 'cccp6', 'Convolution', '10.0', '50', '200', '100'],
+        ['DSN', 'prob', 'Softmax', '15.0', '75', '200', '100']]
+    assert 'relu2' in averaging.part(made.tables())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -28,8 +29,8 @@ layer { name: "prob" type: "Softmax" bottom: "pool" top: "prob" }
 
 # --- layer by layer ----------------------------------------------------------------------------------------
 
-def distances(pooling, T=400):
-    """Squared relative distances of 50 images of ones, after dropout and after pooling."""
+def departures(pooling, T=400):
+    """Those of 50 images of ones, after dropout and after pooling."""
     def measure():
         engine.use_device(None)
         nets = []
@@ -43,14 +44,15 @@ def distances(pooling, T=400):
 
 def test_max_pooling_breaks_weight_averaging_by_as_much_as_it_should():
     """The largest of four that are 0 or 2 is 2 in 15 cases of 16: 1.875 on average, where weight averaging says 1."""
-    found = distances('MAX')
-    assert found['drop'].mean() == pytest.approx(0, abs=0.002)
-    assert found['pool'].mean() == pytest.approx((0.875 / 1.875) ** 2, abs=0.005)
+    found = departures('MAX')
+    assert found['drop'].distance.mean() == pytest.approx(0, abs=0.002)
+    assert found['pool'].distance.mean() == pytest.approx((0.875 / 1.875) ** 2, abs=0.005)
+    assert approximation.common([found['pool']]) == pytest.approx(1, abs=0.01)  # the images are the same
 
 
 def test_average_pooling_does_not():
-    found = distances('AVE')
-    assert found['drop'].mean() == pytest.approx(0, abs=0.002) and found['pool'].mean() == pytest.approx(0, abs=0.002)
+    found = departures('AVE')
+    assert [found[name].distance.mean() for name in ('drop', 'pool')] == pytest.approx([0, 0], abs=0.002)
 
 
 def test_the_distance_has_no_bias_of_few_passes():
@@ -60,10 +62,38 @@ def test_the_distance_has_no_bias_of_few_passes():
         means = approximation.Means((1, 5))
         for _ in range(4):
             means.add(10 + random.randn(1, 5))
-        found.append(means.distance(np.full((1, 5), 10.0))[0])
+        found.append(means.departure(np.full((1, 5), 10.0)).distance[0])
     biased = 5 / 4.0 / (5 * 100)
     assert abs(np.mean(found)) < biased / 10
     assert np.mean(found) == pytest.approx(0, abs=4 * np.std(found) / np.sqrt(2000))
+
+
+def departures_of(vectors, noise, T, random):
+    """Departures of images, one a row, in two batches, from means of T noisy passes; weight averaging says 10."""
+    parts = []
+    for batch in np.array_split(vectors, 2):
+        means = approximation.Means(batch.shape)
+        for _ in range(T):
+            means.add(10 + batch + noise * random.randn(*batch.shape))
+        parts.append(means.departure(np.full(batch.shape, 10.0)))
+    return parts
+
+
+def test_the_share_that_is_the_same_for_all_images():
+    """By hand: two images, departures (2, 0) and (2, 2). Their product is 4, the mean of their squares 6."""
+    exact = departures_of(np.array([[2.0, 0.0], [2.0, 2.0]]), 0, 2, np.random)
+    assert approximation.common(exact) == pytest.approx(4 / 6.0)
+    assert approximation.common(exact[:1]) is None  # one image
+    assert approximation.common(departures_of(np.zeros((2, 2)), 0, 2, np.random)) is None  # no departure
+    opposite = departures_of(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]), 0, 2, np.random)
+    assert approximation.common(opposite) == pytest.approx(-1 / 3.0)  # for few images: pairs leave each one out
+
+
+def test_the_share_has_no_bias_of_few_passes():
+    """A constant and as much again that differs: half, though the noise of four passes is as large as both."""
+    random = np.random.RandomState(1)
+    found = [approximation.common(departures_of(1 + random.randn(20, 30), 2.0, 4, random)) for _ in range(200)]
+    assert np.mean(found) == pytest.approx(0.5, abs=0.02)
 
 
 # --- off the data ------------------------------------------------------------------------------------------
@@ -170,6 +200,19 @@ def test_a_study_that_is_there_is_not_made_again_and_another_is_refused(place):
     done = trainhelp.typed(trainhelp.datahelp.ROOT, 'tools/study.py', 'approximation', run_of(place), '--data',
                            place / 'data', '--T', 10, '--limit', 60)
     one_clear_line(done, 'holds another study (T 20, here 10)')
+
+
+def test_a_study_of_before_a_column_came_is_recorded_without_it(place, tmp_path):
+    study(place, 'approximation')
+    copy = tmp_path / 'approximation-20'
+    shutil.copytree(str(run_of(place) / 'studies' / 'approximation-20'), str(copy))
+    stored = json.loads((copy / 'result.json').read_text())
+    for row in stored['rows']['approximation']:
+        del row['common']
+    (copy / 'result.json').write_text(json.dumps(stored))
+    trainhelp.command('record.py', copy, '--results', tmp_path / 'results', '--data', place / 'data')
+    rows = csv_tables.read(str(tmp_path / 'results'), 'approximation')
+    assert len(rows) == 10 and {row['common'] for row in rows} == {None}
 
 
 def test_verify_knows_studies(place):

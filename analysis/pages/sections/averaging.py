@@ -1,0 +1,34 @@
+"""Where weight averaging departs from the mean over masks in the nets of Table 1, by tools/study.py approximation."""
+
+import math
+
+from pages.html import Html, fill, table
+from records import names
+from records.from_bcnn import paper
+from records.load import where
+from records.open_questions import percent_of_size
+
+HEADS = ['net', 'layer', 'kind', 'distance, % of its size', 'of its square the same for all images, %', 'n', 'T']
+
+
+def part(tables):
+    """The part of Table 1's section, '' where nothing was measured."""
+    shown = [cells for net in paper.TABLE1 for cells in rows(tables, net)]
+    return fill('averaging', table=table(HEADS, shown, left=3)) if shown else Html('')
+
+
+def rows(tables, net):
+    """The table's rows as text: the layers after which the distance grows, and the scores, on which all depends."""
+    layers = measured(tables, net)
+    scores = layers[layers['type'] != 'Softmax']['index'].max()
+    return [[paper.title(net), row['layer'], row['type'], '%.1f' % percent_of_size(row['distance']),
+             names.DASH if math.isnan(row['common']) else '%.0f' % (100 * row['common']),
+             names.count(row['n']), '%d' % row['T']]
+            for _, row in layers.iterrows() if row['growth'] > 2 * row['growth_se'] or row['index'] == scores]
+
+
+def measured(tables, net):
+    """The rows of a net in order of layers; of several measurements those on most images."""
+    found = where(tables['approximation'], dataset='cifar10', net=net)
+    best = sorted(zip(found['n'], found['T'], found['config']))[-1:]
+    return where(found, config=best[0][2]).sort_values('index') if best else found
