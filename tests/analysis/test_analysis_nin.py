@@ -62,8 +62,8 @@ def test_the_interval_of_few_images_is_wilsons():
 
 # --- where weight averaging departs
 
-LAYERS = [('drop3', 'Dropout', 0.0, None), ('conv2', 'Convolution', 0.0, None), ('relu2', 'ReLU', 0.04, 0.25), ('cccp6', 'Convolution', 0.01, 0.5),
-          ('prob', 'Softmax', 0.0225, 0.75)]
+LAYERS = [('drop3', 'Dropout', 0.0, None), ('conv2', 'Convolution', 0.0, None), ('relu2', 'ReLU', 0.04, 0.25), ('cccp5', 'Convolution', 0.09, 0.25),
+          ('relu_cccp5', 'ReLU', 0.09, 0.25), ('cccp6', 'Convolution', 0.01, 0.5), ('prob', 'Softmax', 0.0225, 0.75)]
 
 
 def departing(n, config):
@@ -80,6 +80,7 @@ def test_the_layers_where_it_departs_and_the_scores():
     made = departing(200, 'b')
     made.rows['approximation'] += departing(100, 'c').rows['approximation']  # of fewer images: not shown
     assert averaging.rows(made.tables(), 'dsn') == [
-        ['DSN', 'relu2', 'ReLU', '20.0', '25', '200', '100'], ['DSN', 'cccp6', 'Convolution', '10.0', '50', '200', '100'],
+        ['DSN', 'relu2', 'ReLU', '20.0', '25', '200', '100'], ['DSN', 'cccp5', 'Convolution and ReLU', '30.0', '25', '200', '100'],
+        ['DSN', 'cccp6', 'Convolution', '10.0', '50', '200', '100'],
         ['DSN', 'prob', 'Softmax', '15.0', '75', '200', '100']]
     assert 'relu2' in averaging.part(made.tables())

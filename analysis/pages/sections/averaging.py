@@ -21,10 +21,16 @@ def rows(tables, net):
     """The table's rows as text: the layers after which the distance grows, and the scores, on which all depends."""
     layers = measured(tables, net)
     scores = layers[layers['type'] != 'Softmax']['index'].max()
-    return [[paper.title(net), row['layer'], row['type'], '%.1f' % percent_of_size(row['distance']),
+    return [[paper.title(net), row['layer'], _kind(layers, row), '%.1f' % percent_of_size(row['distance']),
              names.DASH if math.isnan(row['common']) else '%.0f' % (100 * row['common']),
              names.count(row['n']), '%d' % row['T']]
             for _, row in layers.iterrows() if row['growth'] > 2 * row['growth_se'] or row['index'] == scores]
+
+
+def _kind(layers, row):
+    """What a layer is; a ReLU that works in place has written into what was measured, and grew nothing itself."""
+    after = where(layers, index=row['index'] + 1, type='ReLU', growth=0)
+    return row['type'] + (' and ReLU' if len(after) else '')
 
 
 def measured(tables, net):
