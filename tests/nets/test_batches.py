@@ -59,7 +59,7 @@ def test_an_evaluation_that_a_gpu_has_no_memory_for_ends_with_a_line(monkeypatch
 
     monkeypatch.setattr(engine, 'gpus', lambda: {'gpus': [{'memory': 8 * GB}]})
     monkeypatch.setattr(batches, 'free_on', lambda gpu: 1000)
-    monkeypatch.setattr(sampling, 'worker', dies)
+    monkeypatch.setattr(sampling, 'Worker', dies)
     target = small_target(tmp_path, 30)
     settings = evaluation.prepare(target, evaluation.Settings(T=2, repeats=1, seed=1, mode='stream', gpu=0))
     assert settings.batch == 1000
