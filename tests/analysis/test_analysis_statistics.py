@@ -78,6 +78,13 @@ def test_wilsons_and_newcombes_limits():
     assert found.high == pytest.approx(100 * (0.1 + math.hypot(0.2888 - 0.2, 0.1 - 0.0552)), abs=0.02)
 
 
+def test_the_gap_of_two_differences_by_hand():
+    first = statistics.Difference(estimate=5.0, low=2.0, high=9.0, noise='images', count='')
+    second = statistics.Difference(estimate=1.0, low=-2.0, high=5.0, noise='images', count='')
+    found = statistics.between(first, second)  # 3 and 4 down, 4 and 3 up: five each way
+    assert (found.estimate, found.low, found.high) == pytest.approx((4, -1, 9))
+
+
 def test_the_t_interval_by_hand():
     found = statistics.over([1.0, 2.0, 3.0], 'seeds', '3 seeds')  # mean 2, std 1, t(2) = 4.303
     half = 4.3027 / 3 ** 0.5

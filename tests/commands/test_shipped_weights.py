@@ -57,8 +57,8 @@ def test_standard_errors_on_1000_images_are_those_recorded(entry):
 
 # As the README has them, on fewer images: the LeNet with all passes, Augmented-DSN with adaptive T.
 TYPED = [(entry, words) for entry in ENTRIES for net, words in (
-    ('lenet_all', ('--T', 50, '--repeats', 1, '--limit', 2000)),
-    ('dsn_aug', ('--T', 100, '--repeats', 1, '--adaptive', '--limit', 500)))
+    ('lenet_all', ('--T', 50, '--repeats', 1, '--limit', 1000)),
+    ('dsn_aug', ('--T', 100, '--repeats', 1, '--adaptive', '--limit', 100)))
     if entry.net == net and entry.seed == 1 and entry.init is None]
 
 

@@ -107,7 +107,7 @@ def test_twenty_kills_leave_the_same_bytes(lenet, whole, tmp_path):
 
 
 @pytest.mark.slow
-def test_twenty_kills_of_dsn_on_padded_data(data, tmp_path):
+def test_ten_kills_of_dsn_on_padded_data(data, tmp_path):
     """Three stages, companions, random crops and mirrors; 20 records at batch 4: a segment has 5 iterations."""
     trainee = trainhelp.trainee(data, 'dsn_aug', batch=4)
     assert [solver_loop.segment_length(trainee, stage) for stage in (1, 2, 3)] == [5, 5, 5]
@@ -115,7 +115,7 @@ def test_twenty_kills_of_dsn_on_padded_data(data, tmp_path):
     begin = time.time()
     assert driver.run(trainee, how, str(tmp_path / 'whole')) == 0
     most = 0.35 * (time.time() - begin)
-    used = trainhelp.kill_until(20, lambda folder: trainhelp.start(trainee, how, folder),
+    used = trainhelp.kill_until(10, lambda folder: trainhelp.start(trainee, how, folder),
                                 (tmp_path / str(k) for k in itertools.count()), random.Random(5), most)
     assert [result(folder) == result(tmp_path / 'whole') for folder in used] == [True] * len(used)
     assert [row.stage for row in curve.read(str(tmp_path / 'whole' / 'curve.csv'))] == [1, 2, 3]
