@@ -146,7 +146,7 @@ class Worker:
 
     def _sampler(self, repetition, start):
         net, wiring = self._net(True)
-        return _sampler(net, wiring, self.settings, repetition, start)
+        return sampler_of(net, wiring, self.settings, repetition, start)
 
     def _net(self, sampling):
         """(net, its Wiring) for MC or for Standard dropout."""
@@ -237,7 +237,7 @@ def _passes_of(net, wiring, target, settings, where):
     if settings.mode == 'replicate':
         passes = functools.partial(forward.replicate, net, wiring)
     else:
-        passes = functools.partial(forward.in_groups, _sampler(net, wiring, settings, repetition, start))
+        passes = functools.partial(forward.in_groups, sampler_of(net, wiring, settings, repetition, start))
     if not settings.crops:
         yield from passes(target.source.read(start, stop)[0], settings.T)
         return
@@ -245,7 +245,7 @@ def _passes_of(net, wiring, target, settings, where):
         yield from passes(view, passes_a_view(settings))
 
 
-def _sampler(net, wiring, settings, repetition, start):
+def sampler_of(net: engine.CaffeNet, wiring: Any, settings: Settings, repetition: int, start: int) -> forward.Passes:
     """The forward.Passes of a block: with Caffe's own masks, or in groups with masks of ours."""
     if not settings.groups:
         return forward.Passes(net, wiring)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import engine
 from ..system import durations, places, progress, store
-from . import antithetic, forward, metrics, sampling
+from . import forward, metrics, sampling
 from .sampling import Settings
 from .targets import Target
 
@@ -73,13 +73,12 @@ def speed(target: Target, settings: Settings) -> Tuple[float, float]:
 
 
 def _passes(target, settings):
-    """The forward.Passes of an evaluation; where nothing samples, a pass is the whole net."""
-    message, given = target.sampling or target.standard, (target.weights, target.extra_weights)
-    if settings.groups:
-        net, wiring = antithetic.load(message, given[0], settings.groups, given[1])
-        return antithetic.groups_of(net, wiring, np.random.RandomState(0))
-    net, wiring = forward.load(message, *given)
-    return forward.Passes(net, wiring._replace(first=wiring.first or 0))
+    """The forward.Passes of an evaluation, the copies of `replicate` as passes; without dropout the whole net."""
+    if target.sampling:
+        net, wiring = sampling.mc_net(target, settings._replace(mode='stream'))
+    else:
+        net, wiring = forward.load(target.standard, target.weights, target.extra_weights)
+    return sampling.sampler_of(net, wiring._replace(first=wiring.first or 0), settings, 1, 0)
 
 
 def _seconds(function):
