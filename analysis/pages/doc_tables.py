@@ -12,8 +12,8 @@ from records.load import Tables, where
 from verdicts import statements
 from verdicts.judging import CONTRADICTED, SUPPORTED, UNDECIDED
 
-HEADLINE = (('cifar10', 'nin'), ('cifar10', 'dsn_aug'), ('mnist', 'lenet_all'), ('mnist', 'lenet_ip'),
-            ('mnist', 'lenet_none'))
+HEADLINE = (('cifar10', 'nin'), ('cifar10', 'dsn'), ('cifar10', 'dsn_aug'), ('mnist', 'lenet_all'),
+            ('mnist', 'lenet_ip'), ('mnist', 'lenet_none'))
 
 
 # --- test errors -----------------------------------------------------------------------------------

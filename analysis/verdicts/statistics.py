@@ -183,6 +183,17 @@ def independent(first: float, second: float, n: int, low_level: float = LEVEL,
     return Difference(estimate=100.0 * (b - a), low=100.0 * low, high=100.0 * high, noise='images', count='not paired')
 
 
+def between(first: Difference, second: Difference) -> Difference:
+    """How far the first of two differences over images is above the second, from the limits of each.
+
+    As of two independent sets of images, again; the limits are put together as Newcombe puts Wilson's.
+    """
+    gap = first.estimate - second.estimate
+    return Difference(estimate=gap, low=gap - math.hypot(first.estimate - first.low, second.high - second.estimate),
+                      high=gap + math.hypot(first.high - first.estimate, second.estimate - second.low),
+                      noise='images', count='not paired')
+
+
 def wilson(errors: int, n: int, level: float = LEVEL):
     """Wilson's score limits of a share."""
     z, p = normal(level), errors / float(n)

@@ -182,7 +182,7 @@ def holds_on_other_images(tables: Tables, net: str) -> Statement:
 # --- between nets -----------------------------------------------------------------------------------------
 
 def largest_gain(tables: Tables) -> Statement:
-    """The gain of Augmented-DSN above that of each other net, over the masks of both."""
+    """The gain of Augmented-DSN above that of each other net, over the masks of both; the images' noise beside it."""
     key, text = 'table1-largest-gain', 'The largest gain of MC dropout is that of Augmented-DSN.'
     gains = {net: gain(tables, net) for net in paper.TABLE1}
     missing = [net for net, known in gains.items() if not known or not known.evidence.about]
@@ -192,9 +192,9 @@ def largest_gain(tables: Tables) -> Statement:
                          decides=deciding.evaluation(tables, missing[0]))
     mine, said, verdicts = gains['dsn_aug'], [], []
     for net in paper.TABLE1[:2]:
-        difference = _gap_of_gains(mine, gains[net])
-        verdicts.append(judge(difference))
-        said.append('less that of %s %s' % (paper.title(net), statistics.words(difference)))
+        gap = _gap_of_gains(mine, gains[net])
+        verdicts.append(gap.verdict())
+        said.append('less that of %s %s' % (paper.title(net), gap.words()))
     numbers = 'gain %+.2f points; %s' % (mine.evidence.about.estimate, '; '.join(said))
     shortest = min(gains.values(), key=lambda known: evaluations.share(known.group.iloc[0]))
     statement = Statement(key=key, experiment='table1', text=text, verdict=every(verdicts), numbers=numbers, scope='')
@@ -209,13 +209,15 @@ def whole_set_only(statement: Statement, n: int) -> Statement:
     return statement._replace(verdict=UNDECIDED, why='on a part of the test set')
 
 
-def _gap_of_gains(mine: Gain, other: Gain) -> Difference:
+def _gap_of_gains(mine: Gain, other: Gain) -> Evidence:
     spreads = []
     for known in (mine, other):
         mc = where(known.group, method='mc', average='probs')
         spreads += [statistics.deviation(list(100.0 * mc['errors'] / mc['n'])), len(mc)]
     gap, half = mine.evidence.about.estimate - other.evidence.about.estimate, statistics.welch(*spreads)
-    return Difference(estimate=gap, low=gap - half, high=gap + half, noise='masks', count='repetitions of both')
+    masks = Difference(estimate=gap, low=gap - half, high=gap + half, noise='masks', count='repetitions of both')
+    images = statistics.between(mine.evidence.images, other.evidence.images)
+    return Evidence(masks, images, min(mine.evidence.n, other.evidence.n))
 
 
 def crops(tables: Tables) -> Statement:
