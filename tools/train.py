@@ -22,7 +22,8 @@ def make_parser():
     add('--fraction', type=int, metavar='K', help='train on 1/K of MNIST: 2, 4, 8, 16 or 32')
     add('--seed', type=int, default=1, help='of weights, masks and crops (default 1)')
     add('--iters', metavar='N',
-        help="the paper's schedule cut off after N iterations; for DSN's stages N,N,N, or N for at most N each")
+        help="the paper's schedule cut off after N iterations; for DSN's stages N,N,N, or N for at most N each; with "
+        '--init 0,0,N leaves its first stages out')
     add('--schedule', metavar='1/K', help="the paper's schedule in proportion: 1/K of the iterations of every stage, "
         'learning rates at the same share of them')
     add('--init', metavar='WEIGHTS', help='start from a caffemodel: layers by name, as caffe train --weights does')

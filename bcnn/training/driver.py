@@ -37,7 +37,7 @@ def run(trainee: Trainee, settings: Settings, folder: str, wait: bool = False) -
     folder = os.path.abspath(folder)
     check(settings, trainee)
     if trainee.init:
-        engine.call(trainees.fitting_layers, trainee)  # refused before anything is written
+        _fitting_layers(trainee, settings)  # refused before anything is written
     with files.folder(folder):
         with places.lock(folder, waiting=(lambda message: progress.say(message + ': waiting')) if wait else None):
             places.sweep(folder)
@@ -47,7 +47,7 @@ def run(trainee: Trainee, settings: Settings, folder: str, wait: bool = False) -
                 progress.say('%s: complete already%s' % (folder, _last_errors(folder)))
                 return 0
             _write_prototxts(trainee, settings, folder)
-            _say_init(trainee)
+            _say_init(trainee, settings)
             stopped = _train(trainee, settings, folder)
             if not stopped:
                 _write_done(settings, folder)
@@ -165,9 +165,13 @@ def _note_other_software(folder):
                      % (folder, '; '.join(different)))
 
 
-def _say_init(trainee):
+def _fitting_layers(trainee, settings):
+    return engine.call(trainees.fitting_layers, trainee, trainees.first_stage(settings.iterations))
+
+
+def _say_init(trainee, settings):
     if trainee.init:
-        fitting, others = engine.call(trainees.fitting_layers, trainee)
+        fitting, others = _fitting_layers(trainee, settings)
         progress.say('%s: weights for %d of %d layers%s' % (
             trainee.init, len(fitting), len(fitting) + len(others), ', not for ' + ', '.join(others) if others else ''))
 

@@ -27,7 +27,7 @@ import numpy as np
 from .. import engine, seeds, solvers
 from ..errors import UserError
 from ..system import files, places, progress, store
-from . import curve, snapshots, test_error
+from . import curve, snapshots, test_error, trainees
 from .display import Display
 from .trainees import Settings, Stage, Trainee
 
@@ -61,6 +61,7 @@ class _Loop:
         self.tester = None
         if settings.points != 'none':
             self.tester = test_error.Tester(trainee, settings)
+        self.first = trainees.first_stage(settings.iterations)
         self.watch = Display(run, settings.iterations)
         self.losses, self.bad = deque(maxlen=curve.LOSSES), 0
 
@@ -79,7 +80,7 @@ class _Loop:
     def go(self):
         snapshot = snapshots.newest(self.run)
         self._settle_curve(snapshot)
-        first = snapshot.stage if snapshot else 1
+        first = snapshot.stage if snapshot else self.first
         for stage in range(first, len(self.trainee.stages) + 1):
             self._train_stage(stage, snapshot if stage == first else None)
             if self.signal:
@@ -140,7 +141,7 @@ class _Loop:
             for _ in range((done - segment * length) % cycle(self.trainee, stage)):
                 solver.net._forward(0, 0)
             seeds.use_seed(*self._parts('step', stage, done))
-        elif stage > 1:
+        elif stage > self.first:
             hand_on(os.path.join(self.run, weights_name(stage - 1, len(self.trainee.stages))), solver.net)
         elif self.trainee.init:
             solver.net.copy_from(self.trainee.init)

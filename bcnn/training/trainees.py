@@ -1,8 +1,9 @@
 """What to train, from what a user types: the nets, solvers and data of a run; and how."""
 
+import itertools
 import os
 from collections import OrderedDict
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .. import engine, nets, paper, solvers
 from ..data import records, sets
@@ -94,7 +95,10 @@ def _stages(entry, schedule):
 
 
 def iterations(text: Optional[str], trainee: Trainee) -> Tuple[int, ...]:
-    """The iterations of each stage of `--iters TEXT`: the paper's for None, '300' at most 300 each, '300,500,100'."""
+    """The iterations of each stage of `--iters TEXT`: the paper's for None, '300' at most 300 each, '300,500,100'.
+
+    With --init the first stages may be left out: '0,0,750' has the given weights go through the last one alone.
+    """
     whole = [stage.solver.max_iter for stage in trainee.stages]
     if text is None:
         return tuple(whole)
@@ -102,9 +106,11 @@ def iterations(text: Optional[str], trainee: Trainee) -> Tuple[int, ...]:
         numbers = [int(part) for part in str(text).split(',')]
     except ValueError:
         numbers = []
-    if len(numbers) not in (1, len(whole)) or min(numbers) < 1 or max(numbers) >= 1 << 31:
+    trained = list(itertools.dropwhile(lambda n: n == 0, numbers)) if trainee.init else numbers
+    if len(numbers) not in (1, len(whole)) or min(trained, default=0) < 1 or max(trained) >= 1 << 31:
         stages = ', or %d of them, one a stage' % len(whole) if len(whole) > 1 else ''
-        raise UserError('--iters %s: it must be a whole number, 1 or more%s' % (text, stages))
+        left_out = '; 0 leaves out a first stage, with --init' if len(whole) > 1 else ''
+        raise UserError('--iters %s: it must be a whole number, 1 or more%s%s' % (text, stages, left_out))
     if len(numbers) == len(whole):
         return tuple(numbers)
     return tuple(min(numbers[0], most) for most in whole)
@@ -120,9 +126,14 @@ def schedule(text: Optional[str]) -> int:
     return int(divisor)
 
 
-def fitting_layers(trainee: Trainee) -> Tuple[List[str], List[str]]:
-    """(layers of the net to train that get weights from --init, its other layers)."""
-    net = engine.load_net(with_data(trainee, trainee.stages[0].net), phase=engine.TRAIN)
+def first_stage(lengths: Sequence[int]) -> int:
+    """The number of the stage that a run begins with, from the iterations of each: 1 unless stages are left out."""
+    return next(number for number, length in enumerate(lengths, 1) if length)
+
+
+def fitting_layers(trainee: Trainee, stage: int) -> Tuple[List[str], List[str]]:
+    """(layers of a stage's net that get weights from --init, its other layers)."""
+    net = engine.load_net(with_data(trainee, trainee.stages[stage - 1].net), phase=engine.TRAIN)
     fitting = engine.fitting_layers(net, trainee.init)
     return fitting, [name for name in net.params if name not in fitting]
 

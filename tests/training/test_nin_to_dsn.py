@@ -85,7 +85,7 @@ def test_the_file_holds_weights_and_nothing_of_a_machine(published, carried):
 def test_dsn_starts_from_it(carried, tmp_path):
     data = trainhelp.make_data(tmp_path)
     trainee = trainhelp.trainee(data, 'dsn', init=carried[1])
-    fitting, others = engine.call(trainees.fitting_layers, trainee)
+    fitting, others = engine.call(trainees.fitting_layers, trainee, 1)
     assert len(fitting) == 9 and others == ['ip_svm1', 'ip_svm2', 'ip_svm3']
 
 

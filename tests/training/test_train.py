@@ -486,6 +486,33 @@ def test_a_killed_run_from_given_weights_ends_in_the_same_bytes(data, whole, tmp
     assert [result(folder) == result(tmp_path / 'whole') for folder in used] == [True] * len(used)
 
 
+def test_stages_that_are_left_out(data, tmp_path, capfd):
+    """The weights after stage 2, given to a run of stage 3 alone, end in the bytes of the whole run, killed or not."""
+    lengths = (2, 2, 7)
+    how = settings(iterations=lengths, points='4', T=2, snapshot_every=3)
+    assert driver.run(trainhelp.trainee(data, 'dsn_aug', batch=4), how, str(tmp_path / 'whole')) == 0
+    given = str(tmp_path / 'whole' / solver_loop.weights_name(2, 3))
+    trainee = trainhelp.trainee(data, 'dsn_aug', batch=4, init=given)
+    how = how._replace(iterations=trainees.iterations('0,0,7', trainee))
+    capfd.readouterr()
+    assert driver.run(trainee, how, str(tmp_path / 'last')) == 0
+    assert 'weights for 9 of 9 layers' in capfd.readouterr().out  # no companions in stage 3
+    used = trainhelp.kill_until(3, lambda folder: trainhelp.start(trainee, how, folder),
+                                (tmp_path / str(k) for k in itertools.count()), random.Random(3), 1.5)
+    final = weights(tmp_path / 'whole' / 'final.caffemodel')
+    assert [same(weights(folder / 'final.caffemodel'), final) for folder in [tmp_path / 'last'] + used] == [True] * (
+        len(used) + 1)
+    assert [(row.stage, row.iteration) for row in curve.read(str(tmp_path / 'last' / 'curve.csv'))] == [(3, 4)]
+
+
+@pytest.mark.parametrize('given, text', [(False, '0,0,5'), (True, '0,0,0'), (True, '0,5,0'), (True, '0'), (True, '5,0,5'),
+                                         (True, '0,0,-1')])
+def test_a_stage_that_cannot_be_left_out(data, given, text):
+    trainee = trainhelp.trainee(data, 'dsn_aug', init='some.caffemodel' if given else None)
+    with pytest.raises(UserError, match='--iters %s: .*one a stage; 0 leaves out a first stage, with --init' % text):
+        trainees.iterations(text, trainee)
+
+
 def test_layers_that_the_given_weights_lack_are_named(data, whole, tmp_path, capfd):
     model = engine.caffe_pb2.NetParameter()
     model.ParseFromString((whole / 'final.caffemodel').read_bytes())
