@@ -337,6 +337,34 @@ def test_each_job_gets_a_gpu_of_its_own_and_gives_it_back(tmp_path):
         process.wait()
 
 
+# --- the profile evidence --------------------------------------------------------------------------
+
+def recorded(name, job):
+    """The recorded rows of a job's net, seed, schedule and number of images."""
+    schedule, n = getattr(job, 'schedule', None), job.limit or 10000
+    rows = [row for row in csv_tables.read(RESULTS, name)
+            if (row['dataset'], row['net'], row['n'], row['init']) == (job.dataset, job.net, n, None)
+            and row['seed'] in (None, 1) and row['average'] != 'scores' and row['experiment'] in job.experiments]
+    if schedule is not None:
+        rows = [row for row in rows if row['schedule'] == ('1/%d' % schedule if schedule > 1 else None)]
+    return rows
+
+
+@pytest.mark.parametrize('job', plan.load('evidence').jobs.values(), ids=lambda job: job.name)
+def test_the_profile_evidence_is_what_is_recorded(job):
+    if isinstance(job, plan.Train):
+        rows = recorded('curves', job)
+        points = {(row['stage'], row['iteration']) for row in rows}
+        wanted = [(stage, point) for stage, last in enumerate(job.iterations, 1)
+                  for point in ([last] if job.points == 'log' else map(int, job.points.split(','))) if point <= last]
+        assert points.issuperset(wanted) and max(points) == max(wanted)
+        assert {row['T'] for row in rows if row['method'] == 'mc'} == ({job.T} if job.net != 'lenet_none' else set())
+    else:
+        rows = [row for row in recorded('evaluations', job) if row['method'] == 'mc' and row['T'] == job.T]
+        assert len({(row['mc_seed'], row['repetition']) for row in rows}) == job.repeats
+        assert {row['mode'] for row in rows} == {'shared' if job.sampler == 'shared' else 'stream'}
+
+
 # --- random numbers ------------------------------------------------------------------------------
 
 def test_the_evidence_is_made_with_the_random_numbers_it_is_recorded_with(tmp_path):
