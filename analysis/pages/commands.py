@@ -13,8 +13,8 @@ def commands(tables, experiment):
     """The commands that made an experiment's rows; the paper's full runs where there are none."""
     runs = paper.find(experiment)
     if experiment in ('table1', 'fig4'):
-        moved = placement_commands(tables) + crop_commands(tables) if experiment == 'table1' else []
-        return moved + evaluation_commands(tables, [(run.dataset, run.net) for run in runs])
+        besides = placement_commands(tables) + departing_commands(tables) if experiment == 'table1' else []
+        return besides + evaluation_commands(tables, [(run.dataset, run.net) for run in runs])
     lines = []
     for run in runs:
         rows = where(tables['curves'], of_paper=True, dataset=run.dataset, net=run.net)
@@ -37,13 +37,15 @@ def training_command(tables, net, dataset, group):
     stages, schedule = group.groupby('stage')['iteration'].max(), group['schedule'].iloc[0]
     line = 'python tools/train.py --net %s --dataset %s --seed %d %s' % (
         net, dataset, group['seed'].iloc[0],
-        '--schedule %s' % schedule if schedule else '--iters %s' % ','.join('%d' % n for n in stages))
+        '--schedule %s' % schedule if schedule else
+        '--iters %s' % ','.join('%d' % stages.get(stage, 0) for stage in range(1, stages.index.max() + 1)))
     passes = group['T'].max()
     if passes:
         line += ' --T %d' % passes
     if group['n'].max() < paper.TEST_IMAGES:
         line += ' --test-limit %d' % group['n'].max()
-    return line + _streams(tables, group['config'].iloc[0])
+    line += _streams(tables, group['config'].iloc[0])
+    return line + _started(group.iloc[0])[0] if group['init'].iloc[0] else line
 
 
 def evaluation_commands(tables, targets):
@@ -74,11 +76,25 @@ def placement_commands(tables):
     return lines
 
 
-def crop_commands(tables):
-    """tools/mc_eval.py for the evaluations with random crops."""
-    return [_evaluation_command(tables, group['net'].iloc[0], group['dataset'].iloc[0], masks)
-            for group in evaluations.departing(tables) if group['crops'].iloc[0] == group['crops'].iloc[0]
-            for _, masks in group.groupby('mc_seed')]
+def departing_commands(tables):
+    """What made the evaluations with random crops, and those of runs that were started from given weights."""
+    lines = []
+    for group in evaluations.departing(tables, of_table1=True):
+        row = group.iloc[0]
+        if row['init']:
+            runs = where(tables['curves'], dataset=row['dataset'], net=row['net'], init=row['init'], seed=row['seed'])
+            lines += [training_command(tables, row['net'], row['dataset'], run) for _, run in runs.groupby('config')]
+        if row['init'] or row['crops'] == row['crops']:
+            lines += [_evaluation_command(tables, row['net'], row['dataset'], masks)
+                      for _, masks in group.groupby('mc_seed')]
+    return lines
+
+
+def _started(row):
+    """(options of train.py, of mc_eval.py) where a run was started from weights: of them only the SHA-256 is known."""
+    folder = 'runs/%s-from-%s' % (row['net'], row['init'][:8])
+    return (' --init START --out %s    # START: weights of SHA-256 %s..., of NIN\'s tools/nin_to_dsn.py makes such'
+            % (folder, row['init'][:8]), ' --weights %s/final.caffemodel' % folder)
 
 
 def _training_of(tables, net, dataset, row):
@@ -93,6 +109,8 @@ def _evaluation_command(tables, net, dataset, group):
     line = 'python tools/mc_eval.py --net %s --dataset %s --T %d --repeats %d' % (net, dataset, mc['T'].max(), len(mc))
     if row['weights'] == 'published':
         line += NIN_WEIGHTS
+    elif row['init']:
+        line += _started(row)[1]
     elif row['weights'] == 'trained':
         line += ' --training-seed %d' % row['seed']
     if row['mc_seed'] != 1:

@@ -46,8 +46,9 @@ def _evaluated(dataset, net, groups):
     else:
         spread = names.plural(lines[0]['repetitions'], 'repetition') if lines[0]['repetitions'] > 1 else ''
         standard, mc = '%.2f' % lines[0]['standard'], names.spread(lines[0]['mc'], lines[0]['std'])
-    training = 'published weights' if first['weights'] == 'published' else _training(
-        dataset, net, first['iterations'], first['schedule'])
+    training = 'published weights' if first['weights'] == 'published' else (
+        '%s iterations from given weights' % names.count(first['iterations']) if first['init'] else
+        _training(dataset, net, first['iterations'], first['schedule']))
     return Result(training=training, n=lines[0]['n'], T=lines[0]['T'], standard=standard, mc=mc, spread=spread)
 
 
@@ -85,18 +86,26 @@ def _training(dataset, net, iterations, schedule):
 
 
 def errors_table(tables, targets):
-    """A line a net and data set, beside what the paper gives."""
-    rows = []
-    for dataset, net in targets:
-        found = result(tables, dataset, net)
-        name = '%s on %s' % (paper.title(net), paper.title(dataset))
-        published = paper.PUBLISHED.get(net)
-        known = '%.2f, %s' % (published.standard, names.spread(published.mc, published.std)) if published else 'a curve'
-        rows.append([name, 'not run'] + [''] * 5 + [known] if found is None else
-                    [name, found.training, names.count(found.n), '' if found.T is None else '%d' % found.T,
-                     found.standard, found.mc, found.spread, known])
+    """A line a net and data set, beside what the paper gives; below them what was started from given weights."""
+    rows = [_line(dataset, net, result(tables, dataset, net), _published(net)) for dataset, net in targets]
+    rows += [_line('cifar10', group['net'].iloc[0], _evaluated('cifar10', group['net'].iloc[0], [group]), 'not in it')
+             for group in evaluations.from_weights(tables)]
     return markdown(['net', 'training', 'test images', 'T', 'Standard %', 'MC %', '+- over', 'paper: Standard, MC'],
                     rows, left=2)
+
+
+def _line(dataset, net, found, published):
+    name = '%s on %s' % (paper.title(net), paper.title(dataset))
+    if found is None:
+        return [name, 'not run'] + [''] * 5 + [published]
+    return [name, found.training, names.count(found.n), '' if found.T is None else '%d' % found.T, found.standard,
+            found.mc, found.spread, published]
+
+
+def _published(net):
+    """What the paper gives of a net, in words."""
+    known = paper.PUBLISHED.get(net)
+    return '%.2f, %s' % (known.standard, names.spread(known.mc, known.std)) if known else 'a curve'
 
 
 def headline(tables):

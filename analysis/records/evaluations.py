@@ -44,13 +44,25 @@ def by_protocol(rows: pd.DataFrame) -> pd.Series:
     return rows['mode'].isin(PROTOCOL) & rows['crops'].isnull() & rows['of_paper']
 
 
-def departing(tables: Tables) -> List[pd.DataFrame]:
-    """The evaluations that are kept out of the paper's rows, each with both methods."""
+def departing(tables: Tables, of_table1: Optional[bool] = None) -> List[pd.DataFrame]:
+    """The evaluations that are kept out of the paper's rows, each with both methods; those of Table 1's nets, or (False)
+    those of all others, or (None) both."""
     rows = tables['evaluations']
     rows = rows[~by_protocol(rows).astype(bool)]
     groups = [group for _, of_seed in rows.groupby(['dataset', 'net', rows['seed'].fillna(-1)])
-              for group in _pooled(of_seed) if has_both_methods(group)]
-    return sorted(groups, key=lambda group: (group['dataset'].iloc[0], group['net'].iloc[0]) + rank(group))
+              for group in _pooled(of_seed) if has_both_methods(group)
+              and of_table1 in (None, bool(paper.find('table1', *_target(group))))]
+    return sorted(groups, key=lambda group: _target(group) + rank(group))
+
+
+def _target(group):
+    return group['dataset'].iloc[0], group['net'].iloc[0]
+
+
+def from_weights(tables: Tables) -> List[pd.DataFrame]:
+    """Those of Table 1's nets that depart only by the weights that their training was started from."""
+    return [group for group in departing(tables, of_table1=True) if group['init'].iloc[0]
+            and group['mode'].iloc[0] in PROTOCOL and group['crops'].isnull().all()]
 
 
 def has_both_methods(group: pd.DataFrame) -> bool:

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import table1
 from analysishelp import ROOT, Synthetic, whole_paper
 from drawing import style
 from pages import commands, html, report
@@ -263,6 +264,27 @@ def test_own_nets_have_a_section_and_stay_out_of_the_papers():
     words = Page(own_nets.section(made.tables()).body).words()
     assert u'net on own 10.00 9.10 \u00b1 0.14 5 1,000 2 0.01' in words and 'NIN' not in words
     assert 'Nothing recorded yet' in own_nets.section(Synthetic().tables()).body
+
+
+def test_a_run_from_given_weights_stands_beside_table_1_and_below_figure_4s_numbers():
+    made = Synthetic().evaluation('cifar10', 'dsn_aug', 795, [[900] * 9 + [771 + k] * 91 for k in range(5)], seed=1,
+                                  weights='trained', iterations=200000)
+    made.curve('cifar10', 'dsn_aug', 'mc', {100: 55, 750: 50}, stage=3, T=20, n=500, init='ab' * 32)
+    made.evaluation('cifar10', 'dsn_aug', 1060, [[1200] * 9 + [1040 + k] * 91 for k in range(5)], seed=1, config='own',
+                    weights='trained', iterations=750, init='ab' * 32)
+    tables = made.tables()
+    started = 'started from weights abababab'
+    assert [line['standard'] for line in table1.rows(tables) if line['net'] == 'dsn_aug'] == [7.95]
+    words = Page(own_nets.departing(tables, of_table1=True)).words()
+    assert u'Augmented-DSN on CIFAR-10 10.60 10.42 \u00b1 0.02 100 10,000 5 0.01 ' + started in words
+    words = Page(numbers.NUMBERS['fig4'](tables)).words()
+    assert u'Augmented-DSN, %s 10.60 12.00 \u00b1 0.00 10.42 \u00b1 0.02' % started in words
+    assert 'T = 10 \u2013 \u2013' in words and words.index('7.95') < words.index(started)
+    made_by = commands.commands(tables, 'table1')
+    train, = [line for line in made_by if '--init' in line]
+    assert '--net dsn_aug --dataset cifar10 --seed 1 --iters 0,0,750 --T 20 --test-limit 500' in train
+    assert '--init START --out runs/dsn_aug-from-abababab ' in train and 'SHA-256 abababab' in train
+    assert [line for line in made_by if '--weights runs/dsn_aug-from-abababab/final.caffemodel' in line]
 
 
 def test_what_is_left_is_estimated():

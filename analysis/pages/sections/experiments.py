@@ -2,7 +2,7 @@
 
 from pages import alt_texts, commands
 from pages.html import Html, Section, badge, code, figure, fill, items, join, put, table
-from pages.sections import averaging, nin, numbers
+from pages.sections import averaging, nin, numbers, own_nets
 from pages.sections.claims import OURS, PAPER, word
 from records import names
 from records.from_bcnn import paper
@@ -27,8 +27,13 @@ def section(tables, experiment, statements, questions, pictures):
         'experiment', claims=claim_list(statements, experiment, PAPER),
         questions=put('<h3>What we ask besides</h3><ul class="claims">$asked</ul>', asked=asked) if asked else asked,
         surprise=surprises(tables, experiment), figure=picture, numbers=numbers.NUMBERS[experiment](tables),
-        causes=join([table1_notes(), nin.part(tables), averaging.part(tables)]) if experiment == 'table1' else Html(''),
+        causes=_about_table1(tables) if experiment == 'table1' else Html(''),
         deviations=deviation_list(deviations.of(experiment)), commands=code(commands.commands(tables, experiment))))
+
+
+def _about_table1(tables):
+    """What stands below the numbers of Table 1."""
+    return join([own_nets.departing(tables, of_table1=True), table1_notes(), nin.part(tables), averaging.part(tables)])
 
 
 def claim_list(judged, experiment, words):

@@ -13,11 +13,16 @@ def section(tables):
     """A row a net that is not of the paper."""
     rows = [_row(tables, target) for target in evaluations.targets(tables) + evaluations.left_out(tables)
             if paper.experiment_of(*target) == 'other']
-    departing = [_cells(group) + [smaller.departures(group)] for group in evaluations.departing(tables)]
     return Section('own-nets', 'Own nets', 'Your own nets', fill(
         'own_nets', table=table(HEADS, rows) if rows else nothing('python tools/mc_eval.py --prototxt'),
-        departing=put('<h3>Not by the paper\'s protocol</h3>$table', table=table(
-            HEADS + ['departs by'], departing)) if departing else Html(''), commands=code(COMMANDS)))
+        departing=departing(tables, of_table1=False), commands=code(COMMANDS)))
+
+
+def departing(tables, of_table1):
+    """A row an evaluation that is kept out of the paper's rows, of Table 1's nets or of all others; '' for none."""
+    rows = [_cells(group) + [smaller.departures(group)] for group in evaluations.departing(tables, of_table1)]
+    return put('<h3>Not by the paper\'s protocol</h3>$table',
+               table=table(HEADS + ['departs by'], rows)) if rows else Html('')
 
 
 def _row(tables, target):
