@@ -120,6 +120,14 @@ def test_errors_of_one_training_spread_over_repetitions_and_of_several_over_trai
     assert every['lenet-ip on MNIST'][1:3] == ['not run', '']
 
 
+def test_what_was_started_from_given_weights_stands_below_the_papers_nets():
+    made = Synthetic().evaluation('cifar10', 'nin', 1043, [[1040, 1030]])
+    made.evaluation('cifar10', 'dsn_aug', 1060, [[1041], [1043]], seed=1, weights='trained', iterations=750, init='ab' * 32)
+    assert cells(doc_tables.headline(made.tables()))[1:] == [[
+        'Augmented-DSN on CIFAR-10', '750 iterations from given weights', '10,000', '1', '10.60', '10.42 +- 0.01',
+        '2 repetitions', 'not in it']]
+
+
 def test_errors_of_a_net_that_was_only_trained_are_those_at_the_end_of_its_curve():
     made = Synthetic().curve('mnist_4', 'lenet_all', 'standard', {100: 500, 1000: 200})
     made.curve('mnist_4', 'lenet_all', 'mc', {100: 400, 1000: 100}, T=10)
