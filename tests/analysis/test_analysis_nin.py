@@ -66,10 +66,10 @@ LAYERS = [('drop3', 'Dropout', 0.0, None), ('conv2', 'Convolution', 0.0, None), 
           ('relu_cccp5', 'ReLU', 0.09, 0.25), ('cccp6', 'Convolution', 0.01, 0.5), ('prob', 'Softmax', 0.0225, 0.75)]
 
 
-def departing(n, config):
+def departing(n, config, iterations=2500):
     made, before = Synthetic(), 0.0
     for index, (layer, kind, distance, common) in enumerate(LAYERS):
-        made.add('approximation', dataset='cifar10', net='dsn', seed=1, iterations=2500, index=index, layer=layer, type=kind, T=100, n=n,
+        made.add('approximation', dataset='cifar10', net='dsn', seed=1, iterations=iterations, index=index, layer=layer, type=kind, T=100, n=n,
                  mc_seed=1, distance=distance, distance_se=0.001, growth=distance - before, growth_se=0.001, common=common, config=config)
         before = distance
     return made
@@ -79,8 +79,10 @@ def test_the_layers_where_it_departs_and_the_scores():
     assert averaging.part(Synthetic().tables()) == ''
     made = departing(200, 'b')
     made.rows['approximation'] += departing(100, 'c').rows['approximation']  # of fewer images: not shown
-    assert averaging.rows(made.tables(), 'dsn') == [
-        ['DSN', 'relu2', 'ReLU', '20.0', '25', '200', '100'], ['DSN', 'cccp5', 'Convolution and ReLU', '30.0', '25', '200', '100'],
-        ['DSN', 'cccp6', 'Convolution', '10.0', '50', '200', '100'],
-        ['DSN', 'prob', 'Softmax', '15.0', '75', '200', '100']]
-    assert 'relu2' in averaging.part(made.tables())
+    layers, = averaging.measured(made.tables(), 'dsn')
+    assert averaging.rows('dsn', layers) == [['DSN, 2,500 iterations'] + cells for cells in [
+        ['relu2', 'ReLU', '20.0', '25', '200', '100'], ['cccp5', 'Convolution and ReLU', '30.0', '25', '200', '100'],
+        ['cccp6', 'Convolution', '10.0', '50', '200', '100'], ['prob', 'Softmax', '15.0', '75', '200', '100']]]
+    made.rows['approximation'] += departing(100, 'd', iterations=750).rows['approximation']  # of another training: shown
+    words = averaging.part(made.tables())
+    assert words.index('DSN, 2,500 iterations') < words.index('DSN, 750 iterations') and words.count('relu2') == 2

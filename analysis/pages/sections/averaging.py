@@ -13,15 +13,15 @@ HEADS = ['net', 'layer', 'kind', 'distance, % of its size', 'of its square the s
 
 def part(tables):
     """The part of Table 1's section, '' where nothing was measured."""
-    shown = [cells for net in paper.TABLE1 for cells in rows(tables, net)]
+    shown = [cells for net in paper.TABLE1 for layers in measured(tables, net) for cells in rows(net, layers)]
     return fill('averaging', table=table(HEADS, shown, left=3)) if shown else Html('')
 
 
-def rows(tables, net):
+def rows(net, layers):
     """The table's rows as text: the layers after which the distance grows, and the scores, on which all depends."""
-    layers = measured(tables, net)
     scores = layers[layers['type'] != 'Softmax']['index'].max()
-    return [[paper.title(net), row['layer'], _kind(layers, row), '%.1f' % percent_of_size(row['distance']),
+    trained = '%s, %s iterations' % (paper.title(net), names.count(layers['iterations'].iloc[0]))
+    return [[trained, row['layer'], _kind(layers, row), '%.1f' % percent_of_size(row['distance']),
              names.DASH if math.isnan(row['common']) else '%.0f' % (100 * row['common']),
              names.count(row['n']), '%d' % row['T']]
             for _, row in layers.iterrows() if row['growth'] > 2 * row['growth_se'] or row['index'] == scores]
@@ -34,7 +34,8 @@ def _kind(layers, row):
 
 
 def measured(tables, net):
-    """The rows of a net in order of layers; of several measurements those on most images."""
+    """The rows of a net in order of layers, for each length of its training; of several measurements those on most
+    images."""
     found = where(tables['approximation'], dataset='cifar10', net=net)
-    best = sorted(zip(found['n'], found['T'], found['config']))[-1:]
-    return where(found, config=best[0][2]).sort_values('index') if best else found
+    best = [max(zip(rows['n'], rows['T'], rows['config']))[2] for _, rows in found.groupby('iterations')]
+    return [where(found, config=config).sort_values('index') for config in reversed(best)]
