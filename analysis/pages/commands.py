@@ -32,9 +32,13 @@ def _streams(tables, config):
     return '' if len(newer) else ' --streams 1'
 
 
-def training_command(tables, net, dataset, group):
-    """tools/train.py with what the recorded rows of one run show of its settings."""
+def training_command(tables, net, dataset, group, iterations=None):
+    """tools/train.py with what the recorded rows of one run show of its settings.
+
+    iterations: of all stages together, where they are known; else the run ends with its curve.
+    """
     stages, schedule = group.groupby('stage')['iteration'].max(), group['schedule'].iloc[0]
+    stages.iloc[-1] = max(stages.iloc[-1], (iterations or 0) - stages.iloc[:-1].sum())
     line = 'python tools/train.py --net %s --dataset %s --seed %d %s' % (
         net, dataset, group['seed'].iloc[0],
         '--schedule %s' % schedule if schedule else
@@ -83,7 +87,8 @@ def departing_commands(tables):
         row = group.iloc[0]
         if row['init']:
             runs = where(tables['curves'], dataset=row['dataset'], net=row['net'], init=row['init'], seed=row['seed'])
-            lines += [training_command(tables, row['net'], row['dataset'], run) for _, run in runs.groupby('config')]
+            lines += [training_command(tables, row['net'], row['dataset'], run, row['iterations'])
+                      for _, run in runs.groupby('config')]
         if row['init'] or row['crops'] == row['crops']:
             lines += [_evaluation_command(tables, row['net'], row['dataset'], masks)
                       for _, masks in group.groupby('mc_seed')]
@@ -100,7 +105,7 @@ def _started(row):
 def _training_of(tables, net, dataset, row):
     rows = where(tables['curves'], of_paper=True, dataset=dataset, net=net, seed=row['seed'], schedule=row['schedule'])
     if len(rows):
-        return training_command(tables, net, dataset, rows)
+        return training_command(tables, net, dataset, rows, row['iterations'])
     return 'python tools/train.py --net %s --dataset %s --seed %d' % (net, dataset, row['seed'])
 
 

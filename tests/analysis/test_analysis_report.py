@@ -269,7 +269,7 @@ def test_own_nets_have_a_section_and_stay_out_of_the_papers():
 def test_a_run_from_given_weights_stands_beside_table_1_and_below_figure_4s_numbers():
     made = Synthetic().evaluation('cifar10', 'dsn_aug', 795, [[900] * 9 + [771 + k] * 91 for k in range(5)], seed=1,
                                   weights='trained', iterations=200000)
-    made.curve('cifar10', 'dsn_aug', 'mc', {100: 55, 750: 50}, stage=3, T=20, n=500, init='ab' * 32)
+    made.curve('cifar10', 'dsn_aug', 'mc', {100: 55, 500: 50}, stage=3, T=20, n=500, init='ab' * 32)
     made.evaluation('cifar10', 'dsn_aug', 1060, [[1200] * 9 + [1040 + k] * 91 for k in range(5)], seed=1, config='own',
                     weights='trained', iterations=750, init='ab' * 32)
     tables = made.tables()
