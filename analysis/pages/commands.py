@@ -1,10 +1,11 @@
 """The commands that made the recorded results, as far as the results tell."""
 
-from records import evaluations
+from records import evaluations, names
 from records.from_bcnn import paper
 from records.load import where
 
 NIN_WEIGHTS = ' --weights data/nin_weights/cifar10_nin.caffemodel'
+START = 'runs/start.caffemodel'  # the file that a training was started from
 MODES = {'stream': '', 'replicate': ' --mode replicate', 'antithetic': ' --sampler antithetic',
          'shared': ' --sampler shared', 'adaptive': ' --adaptive'}
 
@@ -49,7 +50,9 @@ def training_command(tables, net, dataset, group, iterations=None):
     if group['n'].max() < paper.TEST_IMAGES:
         line += ' --test-limit %d' % group['n'].max()
     line += _streams(tables, group['config'].iloc[0])
-    return line + _started(group.iloc[0])[0] if group['init'].iloc[0] else line
+    if group['init'].iloc[0]:
+        line += ' --init %s --out %s    # SHA-256 %s...' % (START, _started(group.iloc[0]), group['init'].iloc[0][:8])
+    return line
 
 
 def evaluation_commands(tables, targets):
@@ -86,6 +89,8 @@ def departing_commands(tables):
     for group in evaluations.departing(tables, of_table1=True):
         row = group.iloc[0]
         if row['init']:
+            if row['init'] in names.NIN_AS_DSN:
+                lines.append('python tools/nin_to_dsn.py --out %s' % START)
             runs = where(tables['curves'], dataset=row['dataset'], net=row['net'], init=row['init'], seed=row['seed'])
             lines += [training_command(tables, row['net'], row['dataset'], run, row['iterations'])
                       for _, run in runs.groupby('config')]
@@ -96,10 +101,8 @@ def departing_commands(tables):
 
 
 def _started(row):
-    """(options of train.py, of mc_eval.py) where a run was started from weights: of them only the SHA-256 is known."""
-    folder = 'runs/%s-from-%s' % (row['net'], row['init'][:8])
-    return (' --init START --out %s    # START: weights of SHA-256 %s..., of NIN\'s tools/nin_to_dsn.py makes such'
-            % (folder, row['init'][:8]), ' --weights %s/final.caffemodel' % folder)
+    """The folder for a run that was started from weights, of which only the SHA-256 is recorded."""
+    return 'runs/%s-from-%s' % (row['net'], row['init'][:8])
 
 
 def _training_of(tables, net, dataset, row):
@@ -115,7 +118,7 @@ def _evaluation_command(tables, net, dataset, group):
     if row['weights'] == 'published':
         line += NIN_WEIGHTS
     elif row['init']:
-        line += _started(row)[1]
+        line += ' --weights %s/final.caffemodel' % _started(row)
     elif row['weights'] == 'trained':
         line += ' --training-seed %d' % row['seed']
     if row['mc_seed'] != 1:

@@ -47,7 +47,7 @@ def _evaluated(dataset, net, groups):
         spread = names.plural(lines[0]['repetitions'], 'repetition') if lines[0]['repetitions'] > 1 else ''
         standard, mc = '%.2f' % lines[0]['standard'], names.spread(lines[0]['mc'], lines[0]['std'])
     training = 'published weights' if first['weights'] == 'published' else (
-        '%s iterations from given weights' % names.count(first['iterations']) if first['init'] else
+        '%s iterations from %s' % (names.count(first['iterations']), names.start(first['init'])) if first['init'] else
         _training(dataset, net, first['iterations'], first['schedule']))
     return Result(training=training, n=lines[0]['n'], T=lines[0]['T'], standard=standard, mc=mc, spread=spread)
 

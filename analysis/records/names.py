@@ -7,6 +7,8 @@ from .from_bcnn import paper
 
 DASH = u'\u2013'  # for what is not known
 Curve = Tuple[str, str, str]  # (data set, net, method)
+# Weights that recorded trainings were started from, by SHA-256: those that tools/nin_to_dsn.py makes of NIN's.
+NIN_AS_DSN = ('f406c0b1b93d5a5ebfc32fd0b99a2e3f79764bc7db8bae092456dbf568b9363f',)
 
 
 def count(number: float) -> str:
@@ -32,6 +34,11 @@ def percent(part: float) -> str:
 def target(dataset: str, net: str) -> str:
     """'lenet-all on MNIST'"""
     return '%s on %s' % (paper.title(net), paper.title(dataset))
+
+
+def start(init: str) -> str:
+    """Which weights a training was started from: "NIN's weights", or 'weights 0123abcd'."""
+    return "NIN's weights" if init in NIN_AS_DSN else 'weights %s' % init[:8]
 
 
 def curve(net: str, method: str) -> str:

@@ -66,7 +66,7 @@ def departures(group: pd.DataFrame) -> str:
     if row['crops'] == row['crops']:
         marks.append('%d random crops an image' % row['crops'])
     if row['init']:
-        marks.append('started from weights %s' % row['init'][:8])
+        marks.append('started from %s' % names.start(row['init']))
     if row['mode'] not in evaluations.PROTOCOL:
         marks.append('%s passes' % row['mode'])
     if row['experiment'] != paper.experiment_of(row['dataset'], row['net']):

@@ -13,6 +13,7 @@ from analysishelp import ROOT, Synthetic, whole_paper
 from drawing import style
 from pages import commands, html, report
 from pages.sections import claims, faults, numbers, own_nets, undecided
+from records.names import NIN_AS_DSN
 from verdicts import deviations, rules, statements
 from verdicts.judging import CONTRADICTED, SUPPORTED, UNDECIDED
 
@@ -283,8 +284,14 @@ def test_a_run_from_given_weights_stands_beside_table_1_and_below_figure_4s_numb
     made_by = commands.commands(tables, 'table1')
     train, = [line for line in made_by if '--init' in line]
     assert '--net dsn_aug --dataset cifar10 --seed 1 --iters 0,0,750 --T 20 --test-limit 500' in train
-    assert '--init START --out runs/dsn_aug-from-abababab ' in train and 'SHA-256 abababab' in train
+    assert '--init runs/start.caffemodel --out runs/dsn_aug-from-abababab    # SHA-256 abababab...' in train
     assert [line for line in made_by if '--weights runs/dsn_aug-from-abababab/final.caffemodel' in line]
+    assert not [line for line in made_by if 'nin_to_dsn' in line]
+    for row in made.rows['curves'] + made.rows['evaluations']:
+        row['init'] = row['init'] and NIN_AS_DSN[0]
+    made_by = commands.commands(made.tables(), 'table1')
+    assert 'python tools/nin_to_dsn.py --out runs/start.caffemodel' in made_by
+    assert "started from NIN's weights" in Page(own_nets.departing(made.tables(), of_table1=True)).words()
 
 
 def test_what_is_left_is_estimated():

@@ -124,7 +124,7 @@ def test_what_was_started_from_given_weights_stands_below_the_papers_nets():
     made = Synthetic().evaluation('cifar10', 'nin', 1043, [[1040, 1030]])
     made.evaluation('cifar10', 'dsn_aug', 1060, [[1041], [1043]], seed=1, weights='trained', iterations=750, init='ab' * 32)
     assert cells(doc_tables.headline(made.tables()))[1:] == [[
-        'Augmented-DSN on CIFAR-10', '750 iterations from given weights', '10,000', '1', '10.60', '10.42 +- 0.01',
+        'Augmented-DSN on CIFAR-10', '750 iterations from weights abababab', '10,000', '1', '10.60', '10.42 +- 0.01',
         '2 repetitions', 'not in it']]
 
 
