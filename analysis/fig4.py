@@ -11,50 +11,55 @@ from records.from_bcnn import paper
 
 def draw(tables):
     """The figure: a panel a net of Table 1 with an evaluation; Augmented-DSN always."""
-    nets = [net for net in reversed(paper.TABLE1)
-            if net == 'dsn_aug' or evaluations.with_passes(tables, 'cifar10', net) is not None]
-    notes = [note for net in nets for note in notes_for(tables, net)]
+    every = [shown for shown in evaluations.by_passes(tables) if shown.group is not None or shown.net == 'dsn_aug']
+    notes = [note for shown in every for note in notes_for(shown)]
     notes.append('Line: mean of the repetitions (probabilities averaged); band: one standard deviation. Grey: '
                  'published in the paper (T = %d).' % paper.of_net('cifar10', 'dsn_aug').T)
-    figure, (row,) = style.panels(1, len(nets), notes, panel=((5.2, 3.9, 3.2)[len(nets) - 1], 3.1), legend=1)
-    for axes, net in zip(row, nets):
-        panel(axes, tables, net)
+    width = (5.2, 3.9, 3.2, 2.7)[min(len(every), 4) - 1]
+    figure, (row,) = style.panels(1, len(every), notes, panel=(width, 3.1), legend=1)
+    for axes, shown in zip(row, every):
+        panel(axes, tables, shown)
     row[0].set_ylabel('test error, %')
     return style.finish(figure, columns=4)
 
 
-def notes_for(tables, net):
+def notes_for(shown):
     """How an evaluation is smaller than the paper's."""
-    group = evaluations.with_passes(tables, 'cifar10', net)
-    if group is None:
-        return ['%s: not evaluated yet.' % paper.title(net)]
-    marks = smaller.evaluation(group)
-    if not on_scale(net, evaluations.error_of_standard(group)):
-        known = paper.PUBLISHED[net]
+    if shown.group is None:
+        return ['%s: not evaluated yet.' % shown.name]
+    marks = smaller.evaluation(shown.group)
+    if shown.of_paper and not on_scale(shown.net, evaluations.error_of_standard(shown.group)):
+        known = paper.PUBLISHED[shown.net]
         marks.append('the paper has %.2f with Standard and %.2f with MC dropout, off this scale' % (
             known.standard, known.mc))
-    return ['%s: %s.' % (paper.title(net), '; '.join(marks))] if marks else []
+    return ['%s: %s.' % (shown.name, '; '.join(marks))] if marks else []
 
 
-def panel(axes, tables, net):
+def panel(axes, tables, shown):
     """Draws the convergence of one net."""
-    axes.set_title(paper.title(net) + ('' if net == 'dsn_aug' else ' (not in the paper\'s figure)'))
-    group = evaluations.with_passes(tables, 'cifar10', net)
-    if group is None:
-        style.absent(axes, 'not evaluated yet:\npython tools/mc_eval.py --net %s' % net)
+    axes.set_title(title(shown))
+    if shown.group is None:
+        style.absent(axes, 'not evaluated yet:\npython tools/mc_eval.py --net %s' % shown.net)
         return
-    mean = evaluations.passes(tables, group)
+    mean = evaluations.passes(tables, shown.group)
     axes.fill_between(mean['t'], mean['mean'] - mean['std'], mean['mean'] + mean['std'], color=style.BLUE,
                       alpha=style.BAND, linewidth=0, gid='band')
     axes.plot(mean['t'], mean['mean'], color=style.BLUE, linestyle=style.MC, label='MC dropout', gid='mc')
-    level = evaluations.error_of_standard(group)
+    level = evaluations.error_of_standard(shown.group)
     axes.axhline(level, color=style.DARK, linestyle=style.STANDARD,
                  label='Standard dropout', gid='standard')
-    if on_scale(net, level):
-        _published(axes, net)
+    if shown.of_paper and on_scale(shown.net, level):
+        _published(axes, shown.net)
     _zoom(axes, mean)
     axes.set_xlim(0, mean['t'].max() * 1.02)
     axes.set_xlabel('passes T')
+
+
+def title(shown):
+    """The title of a panel, in two lines where it says more than the net."""
+    if shown.of_paper:
+        return shown.name + ('' if shown.net == 'dsn_aug' else '\n(not in the paper\'s figure)')
+    return shown.name.replace(' from', '\nfrom')
 
 
 def _zoom(axes, mean, first=3):

@@ -44,13 +44,12 @@ def _alt_fig3(tables):
 
 def _alt_fig4(tables):
     parts = []
-    for net in reversed(paper.TABLE1):
-        group = evaluations.with_passes(tables, 'cifar10', net)
-        if group is not None:
-            mean = evaluations.passes(tables, group)
+    for shown in evaluations.by_passes(tables):
+        if shown.group is not None:
+            mean = evaluations.passes(tables, shown.group)
             parts.append('%s falls from %.2f%% with one pass to %.2f%% with %d, Standard dropout has %.2f%%' % (
-                paper.title(net), mean['mean'].iloc[0], mean['mean'].iloc[-1], mean['t'].max(),
-                evaluations.measured(group)['standard']))
+                shown.name, mean['mean'].iloc[0], mean['mean'].iloc[-1], mean['t'].max(),
+                evaluations.measured(shown.group)['standard']))
     return 'Test error against the number of passes T. %s.' % ('; '.join(parts) or 'Nothing evaluated yet')
 
 

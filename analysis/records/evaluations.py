@@ -6,10 +6,11 @@ that a run was started from) never stands in its rows; what is only smaller (sch
 is marked.
 """
 
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 import pandas as pd
 
+from . import names
 from .curves import over_seeds
 from .from_bcnn import paper
 from .load import Tables, where
@@ -189,3 +190,21 @@ def with_passes(tables: Tables, dataset: str, net: str) -> Optional[pd.DataFrame
         if len(passes(tables, group)):
             return group
     return None
+
+
+class ByPasses(NamedTuple):
+    """What Figure 4 may show."""
+    name: str                      # in words
+    net: str
+    group: Optional[pd.DataFrame]  # None where errors after each pass are not recorded
+    of_paper: bool                 # not started from given weights
+
+
+def by_passes(tables: Tables) -> List[ByPasses]:
+    """Every net of Table 1, the last first; behind a net what was started from given weights."""
+    every = []
+    for net in reversed(paper.TABLE1):
+        every.append(ByPasses(paper.title(net), net, with_passes(tables, 'cifar10', net), True))
+        every += [ByPasses('%s from %s' % (paper.title(net), names.start(group['init'].iloc[0])), net, group, False)
+                  for group in from_weights(tables) if group['net'].iloc[0] == net and len(passes(tables, group))]
+    return every

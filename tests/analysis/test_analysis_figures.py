@@ -223,6 +223,19 @@ def test_fig4_leaves_the_paper_off_a_scale_on_which_nothing_else_could_be_seen()
     assert not fig4.on_scale('nin', 21.0) and not fig4.on_scale('nin', 5.0)
 
 
+def test_fig4_shows_what_was_started_from_given_weights_beside_its_net_without_the_papers_lines():
+    made = Synthetic().evaluation('cifar10', 'dsn_aug', 795, [[900, 771], [905, 772]], weights='trained', seed=1, iterations=200000)
+    made.evaluation('cifar10', 'dsn_aug', 600, [[590, 520], [600, 530]], weights='trained', seed=1, iterations=750, n=5000,
+                    init='ab' * 32, config='own')
+    made.evaluation('cifar10', 'nin', 1043, [[1100, 1050], [1090, 1040]])
+    figure = drawn(fig4, made.tables())
+    assert [axes.get_title() for axes in figure.axes] == ['Augmented-DSN', 'Augmented-DSN\nfrom weights abababab',
+                                                          "NIN\n(not in the paper's figure)"]
+    by_id = {line.get_gid(): line for line in figure.axes[1].lines}
+    assert set(by_id) == {'mc', 'standard'} and xy(by_id['mc']) == ([1, 2], [11.9, 10.5])
+    assert 'Augmented-DSN from weights abababab: the first 750 of 200,000 iterations' in notes(figure)
+
+
 @pytest.mark.parametrize('module', [reliability, risk_coverage])
 def test_evaluations_on_few_images_are_left_out_beside_larger_ones(module):
     small = Synthetic().evaluation('cifar10', 'dsn', 150, [[148, 146], [147, 145]], n=999, weights='trained', seed=1,
@@ -236,7 +249,7 @@ def test_evaluations_on_few_images_are_left_out_beside_larger_ones(module):
 
 def test_fig4_without_augmented_dsn_says_so_and_shows_nin():
     figure = drawn(fig4, Synthetic().evaluation('cifar10', 'nin', 1043, [[1100, 1050], [1090, 1040]]).tables())
-    assert [axes.get_title() for axes in figure.axes] == ['Augmented-DSN', "NIN (not in the paper's figure)"]
+    assert [axes.get_title() for axes in figure.axes] == ['Augmented-DSN', "NIN\n(not in the paper's figure)"]
     assert absents(figure) == ['not evaluated yet:\npython tools/mc_eval.py --net dsn_aug']
     assert 'NIN: T = 2 of 100; 2 of 5 repetitions.' in notes(figure)
 

@@ -279,8 +279,9 @@ def test_a_run_from_given_weights_stands_beside_table_1_and_below_figure_4s_numb
     words = Page(own_nets.departing(tables, of_table1=True)).words()
     assert u'Augmented-DSN on CIFAR-10 10.60 10.42 \u00b1 0.02 100 10,000 5 0.01 ' + started in words
     words = Page(numbers.NUMBERS['fig4'](tables)).words()
-    assert u'Augmented-DSN, %s 10.60 12.00 \u00b1 0.00 10.42 \u00b1 0.02' % started in words
-    assert 'T = 10 \u2013 \u2013' in words and words.index('7.95') < words.index(started)
+    own = 'Augmented-DSN from weights abababab'
+    assert u'%s 10.60 12.00 \u00b1 0.00 10.42 \u00b1 0.02' % own in words
+    assert 'T = 10 \u2013 \u2013' in words and words.index('7.95') < words.index(own)
     made_by = commands.commands(tables, 'table1')
     train, = [line for line in made_by if '--init' in line]
     assert '--net dsn_aug --dataset cifar10 --seed 1 --iters 0,0,750 --T 20 --test-limit 500' in train

@@ -4,7 +4,7 @@ import fig2
 import fig3
 import table1
 from pages.html import join, put, small, table
-from records import curves, evaluations, names, smaller
+from records import curves, evaluations, names
 from records.from_bcnn import paper
 from records.load import where
 from records.names import DASH
@@ -90,16 +90,12 @@ def _with(mean, std):
 
 def _fig4_numbers(tables):
     rows = []
-    for net in reversed(paper.TABLE1):
-        group, known = evaluations.with_passes(tables, 'cifar10', net), paper.PUBLISHED[net]
-        published = ['%.2f' % known.standard, names.spread(known.mc, known.std)]
-        if group is None:
-            rows.append([paper.title(net), 'not run'] + [DASH] * (len(PASSES) + 1) + published)
-        else:
-            rows.append([paper.title(net)] + _by_passes(tables, group) + published)
-    for group in evaluations.from_weights(tables):
-        name = '%s, %s' % (paper.title(group['net'].iloc[0]), smaller.departures(group))
-        rows.append([name] + _by_passes(tables, group) + [DASH, DASH])
+    for shown in evaluations.by_passes(tables):
+        known = paper.PUBLISHED[shown.net]
+        published = ['%.2f' % known.standard, names.spread(known.mc, known.std)] if shown.of_paper else [DASH, DASH]
+        measured = (_by_passes(tables, shown.group) if shown.group is not None else
+                    ['not run'] + [DASH] * (len(PASSES) + 1))
+        rows.append([shown.name] + measured + published)
     heads = ['net', 'Standard'] + ['T = %d' % t for t in PASSES] + ['below Standard from']
     return table(heads + ['paper Standard', 'paper T = %d' % paper.of_net('cifar10', 'dsn_aug').T], rows)
 
