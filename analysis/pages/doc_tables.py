@@ -86,10 +86,12 @@ def _training(dataset, net, iterations, schedule):
 
 
 def errors_table(tables, targets):
-    """A line a net and data set, beside what the paper gives; below them what was started from given weights."""
-    rows = [_line(dataset, net, result(tables, dataset, net), _published(net)) for dataset, net in targets]
-    rows += [_line('cifar10', group['net'].iloc[0], _evaluated('cifar10', group['net'].iloc[0], [group]), 'not in it')
-             for group in evaluations.from_weights(tables)]
+    """A line a net and data set, beside what the paper gives; below a net what was started from given weights."""
+    rows = []
+    for dataset, net in targets:
+        rows.append(_line(dataset, net, result(tables, dataset, net), _published(net)))
+        rows += [_line(dataset, net, _evaluated(dataset, net, [group]), 'not in it')
+                 for group in evaluations.from_weights(tables, dataset, net)]
     return markdown(['net', 'training', 'test images', 'T', 'Standard %', 'MC %', '+- over', 'paper: Standard, MC'],
                     rows, left=2)
 

@@ -60,9 +60,9 @@ def _target(group):
     return group['dataset'].iloc[0], group['net'].iloc[0]
 
 
-def from_weights(tables: Tables) -> List[pd.DataFrame]:
-    """Those of Table 1's nets that depart only by the weights that their training was started from."""
-    return [group for group in departing(tables, of_table1=True) if group['init'].iloc[0]
+def from_weights(tables: Tables, dataset: str, net: str) -> List[pd.DataFrame]:
+    """The evaluations of a net that depart only by the weights that its training was started from."""
+    return [group for group in departing(tables) if _target(group) == (dataset, net) and group['init'].iloc[0]
             and group['mode'].iloc[0] in PROTOCOL and group['crops'].isnull().all()]
 
 
@@ -206,5 +206,5 @@ def by_passes(tables: Tables) -> List[ByPasses]:
     for net in reversed(paper.TABLE1):
         every.append(ByPasses(paper.title(net), net, with_passes(tables, 'cifar10', net), True))
         every += [ByPasses('%s from %s' % (paper.title(net), names.start(group['init'].iloc[0])), net, group, False)
-                  for group in from_weights(tables) if group['net'].iloc[0] == net and len(passes(tables, group))]
+                  for group in from_weights(tables, 'cifar10', net) if len(passes(tables, group))]
     return every
