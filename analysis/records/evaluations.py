@@ -46,8 +46,10 @@ def by_protocol(rows: pd.DataFrame) -> pd.Series:
 
 
 def departing(tables: Tables, of_table1: Optional[bool] = None) -> List[pd.DataFrame]:
-    """The evaluations that are kept out of the paper's rows, each with both methods; those of Table 1's nets, or (False)
-    those of all others, or (None) both."""
+    """The evaluations that are kept out of the paper's rows, each with both methods.
+
+    of_table1: only those of Table 1's nets (True), or of all others (False).
+    """
     rows = tables['evaluations']
     rows = rows[~by_protocol(rows).astype(bool)]
     groups = [group for _, of_seed in rows.groupby(['dataset', 'net', rows['seed'].fillna(-1)])

@@ -238,13 +238,28 @@ def test_a_child_computes_with_a_net_of_its_parent():
     assert np.array_equal(engine.call(lambda: net.forward()['y'].copy()), net.forward()['y'])
 
 
-def test_signals_reach_the_child_and_end_the_call():
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+def send_once_there(path, number):
+    """Sends this process a signal as soon as a child has written a file: a moment earlier it would end the tests."""
+    def wait():
+        while not path.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def appear_and_sleep(path):
+    path.write_text('')
+    time.sleep(30)
+
+
+def test_signals_reach_the_child_and_end_the_call(tmp_path):
+    send_once_there(tmp_path / 'first', signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        engine.call(time.sleep, 30)
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        engine.call(appear_and_sleep, tmp_path / 'first')
+    send_once_there(tmp_path / 'second', signal.SIGTERM)
     with pytest.raises(SystemExit) as caught:
-        engine.call(time.sleep, 30)
+        engine.call(appear_and_sleep, tmp_path / 'second')
     assert caught.value.code == 143
 
 
