@@ -99,9 +99,10 @@ def log_errors(axes, values):
     if values:
         low, high = min(values), max(values)
         axes.set_ylim(low / 1.15, high * 1.15)
-        steps = [step * 10.0 ** power for power in range(-3, 3)
-                 for step in ((1, 2, 5) if high / low > 6 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8))]
-        axes.yaxis.set_major_locator(FixedLocator([step for step in steps if low / 1.15 <= step <= high * 1.15]))
+        coarse, fine = ([step * 10.0 ** power for power in range(-3, 3) for step in steps
+                         if low / 1.15 <= step * 10.0 ** power <= high * 1.15]
+                        for steps in ((1, 2, 5), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)))
+        axes.yaxis.set_major_locator(FixedLocator(coarse if high / low > 6 and len(coarse) > 2 else fine))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: '%g' % y))
 

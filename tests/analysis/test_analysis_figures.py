@@ -193,6 +193,15 @@ def test_fig3_cuts_figure_2s_longer_runs_at_its_own_schedule(paper_tables):
     assert 'lenet-all MC on MNIST: T = 50, the paper has 10.' in notes(figure)
 
 
+@pytest.mark.parametrize('errors, ticks', [
+    ([0.5, 90], [0.5, 1, 2, 5, 10, 20, 50, 100]), ([0.6, 4.0], [0.6, 0.8, 1, 1.2, 1.5, 2, 2.5, 3, 4]), ([1.0, 2.0], [1, 1.2, 1.5, 2])])
+def test_an_axis_of_errors_has_ticks_to_read_them_by(errors, ticks):
+    """Powers of ten with their double and their half, unless these would be one or two."""
+    axes = style.panels(1, 1, [])[1][0][0]
+    style.log_errors(axes, errors)
+    assert list(axes.get_yticks()) == pytest.approx(ticks)
+
+
 # --- Figure 4 ----------------------------------------------------------------------------------
 
 def test_fig4_draws_mean_band_and_standard():
